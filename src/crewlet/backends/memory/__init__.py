@@ -1,0 +1,1 @@
+"""The twins: second implementations that live in this process, held to the same contracts."""

@@ -1,0 +1,40 @@
+"""Every bound of the engine, once, with its unit last; a queue, a retry or a wait without a name here is a bug."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# The queue. The shipped values are S2's; the suites run with scaled-down copies.
+ACK_WAIT_S: Final = 1800.0
+MAX_DELIVER: Final = 25
+NAK_BACKOFF_FIRST_S: Final = 1.0
+NAK_BACKOFF_MAX_S: Final = 30.0
+MAX_LINGER_SECONDS: Final = 60
+MAX_BATCH_EVENTS: Final = 100
+
+# The node.
+MAX_CONCURRENT_TURNS: Final = 32
+LEASE_TTL_S: Final = 45.0
+
+# Talking to the broker.
+BROKER_REQUEST_TIMEOUT_S: Final = 5.0
+BROKER_MAX_PAYLOAD_BYTES: Final = 32 * 1024 * 1024
+BROKER_MAX_CONSUMERS: Final = 100_000
+BROKER_START_TIMEOUT_S: Final = 30.0
+STORE_DIR_LOCK_WAIT_S: Final = 5.0
+BROKER_RESTART_BACKOFF_FIRST_S: Final = 0.2
+BROKER_RESTART_BACKOFF_MAX_S: Final = 10.0
+
+# The node's own database.
+EVENT_COMMIT_WAIT_S: Final = 0.005
+EVENT_WRITE_QUEUE_MAX: Final = 4096
+
+# Model calls and tools.
+LLM_TIMEOUT_S: Final = 120.0
+TOOL_SERVER_START_TIMEOUT_S: Final = 120.0
+TOOL_CALL_TIMEOUT_S: Final = 300.0
+TOOL_SERVER_QUEUE_MAX: Final = 256
+
+# The HTTP surface.
+REQUEST_BODY_MAX_BYTES: Final = 25 * 1024 * 1024
+STREAM_CLIENT_QUEUE_MAX: Final = 1000

@@ -1,0 +1,88 @@
+"""The event: an envelope every event shares, and a typed body where this build knows the type (E-160)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from crewlet.base.ids import Ids
+from crewlet.base.trace import Trace
+
+if TYPE_CHECKING:
+    from crewlet.events.body import Body
+
+__all__ = ["Event", "new_event"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One thing that happened. ``data`` is ``None`` for a type this build does not know; ``extra`` keeps the rest.
+
+    ``node`` is the node that first published it, written by the queue on a copy, never by a publisher. ``extra``
+    holds every field that neither the envelope nor the body knows, verbatim, and is written back out.
+    """
+
+    id: str
+    type: str
+    timestamp: datetime
+    source: str = ""
+    node: str = ""
+    trace_id: str = ""
+    span_id: str = ""
+    parent_span_id: str = ""
+    delegation_depth: int = 0
+    parent_turn_id: str = ""
+    delegation_chain: tuple[str, ...] = ()
+    payload: Mapping[str, object] = field(default_factory=dict[str, object])
+    data: Body | None = None
+    extra: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    @property
+    def trace(self) -> Trace:
+        """The trace context the event carries."""
+        return Trace(self.trace_id, self.span_id, self.parent_span_id)
+
+    @property
+    def summary(self) -> str:
+        """Who did what, in a person's words."""
+        return self.type if self.data is None else self.data.summary()
+
+    @property
+    def actor(self) -> str:
+        """Who: what the body says, then the source, then ``system``."""
+        said = "" if self.data is None else self.data.actor()
+        return said or self.source or "system"
+
+    def stamped(self, node: str) -> Event:
+        """This event with ``node`` as its origin, unless it names one already."""
+        return self if self.node or not node else replace(self, node=node)
+
+
+def new_event(  # noqa: PLR0913 - the envelope's own fields
+    data: Body,
+    *,
+    trace: Trace,
+    now: datetime,
+    ids: Ids,
+    event_id: str = "",
+    source: str = "",
+    delegation_depth: int = 0,
+    parent_turn_id: str = "",
+    delegation_chain: tuple[str, ...] = (),
+) -> Event:
+    """An event of ``data``'s type. The trace is an argument, never captured; ``event_id`` defaults to a fresh UUID."""
+    return Event(
+        id=event_id or str(ids.uuid()),
+        type=data.event_type,
+        timestamp=now,
+        source=source,
+        trace_id=trace.trace_id,
+        span_id=trace.span_id,
+        parent_span_id=trace.parent_span_id,
+        delegation_depth=delegation_depth,
+        parent_turn_id=parent_turn_id,
+        delegation_chain=delegation_chain,
+        data=data,
+    )

@@ -1,0 +1,261 @@
+"""What a turn says of itself: start, phases, progress, end, and what broke."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+import msgspec
+
+from crewlet.events.body import Body, register
+
+__all__ = [
+    "AgentPhaseCompleted",
+    "AgentPhaseStarted",
+    "AgentTurnCompleted",
+    "AgentTurnProgress",
+    "AgentTurnStarted",
+    "LlmUnavailable",
+    "PhaseRound",
+    "ProviderFallback",
+    "Refusal",
+    "RoundNarration",
+    "ToolExecution",
+    "TriggerSummary",
+    "TurnGuardBreach",
+]
+
+
+class TriggerSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What woke the turn."""
+
+    id: str
+    type: str
+    summary: str = ""
+    actor: str = ""
+    timestamp: datetime | None = None
+    integration: str = ""
+    sender: str = ""
+
+
+class PhaseRound(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One provider call of a phase: its time and its tokens."""
+
+    round: int
+    started_at: datetime
+    duration_ms: int = 0
+    model: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    tool_calls: int = 0
+    stop_reason: str = ""
+
+
+class RoundNarration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the model said in one round besides its calls."""
+
+    round: int
+    reasoning: str = ""
+    content: str = ""
+    declined: bool = False
+
+
+class ToolExecution(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One tool call: what was asked, what came back. ``origin`` is ``builtin`` or ``mcp:<server>``."""
+
+    round: int
+    name: str
+    arguments: dict[str, Any] = {}
+    result: str = ""
+    started_at: datetime | None = None
+    duration_ms: int = 0
+    origin: str = "builtin"
+    server: str = ""
+    error: str = ""
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a model said when it declined."""
+
+    category: str = ""
+    explanation: str = ""
+
+
+class _OfTurn(Body, frozen=True, kw_only=True, omit_defaults=True):
+    turn_id: str
+    agent_handle: str = ""
+    agent_id: str = ""
+    role: str = ""
+    work_key: str = ""
+
+    def actor(self) -> str:
+        """The seat's role, or its handle."""
+        return self.role or self.agent_handle
+
+
+@register
+class AgentTurnStarted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
+    """A turn began, before its context was put together."""
+
+    event_type: ClassVar[str] = "agent_turn_started"
+    trigger: TriggerSummary | None = None
+    conversation_key: str = ""
+    started_at: datetime | None = None
+    resumed: bool = False
+
+    def summary(self) -> str:
+        """Who began to work, and on what."""
+        what = "" if self.trigger is None else f": {self.trigger.summary}"
+        return f"{self.agent_handle} began a turn{what}"
+
+
+@register
+class AgentTurnCompleted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
+    """A turn ended. ``redelivered`` says that its trigger will come back and run again."""
+
+    event_type: ClassVar[str] = "agent_turn_completed"
+    decision: str = ""
+    iterations: int = 0
+    failed: bool = False
+    error: str = ""
+    error_kind: str = ""
+    suspended: bool = False
+    stopped: bool = False
+    redelivered: bool = False
+    artifact: str = ""
+    asks: tuple[str, ...] = ()
+    execute_model: str = ""
+    review_model: str = ""
+    provider_key: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    conversation_key: str = ""
+    trigger: TriggerSummary | None = None
+    duration_ms: int = 0
+
+    def summary(self) -> str:
+        """Who ended a turn, and how."""
+        how = f"failed: {self.error_kind or self.error}" if self.failed else self.decision or "done"
+        return f"{self.agent_handle} ended a turn ({how})"
+
+
+@register
+class AgentPhaseStarted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
+    """A phase of a turn began."""
+
+    event_type: ClassVar[str] = "agent_phase_started"
+    phase: str
+    iteration: int = 1
+    model: str = ""
+    provider_key: str = ""
+
+    def summary(self) -> str:
+        """Who began which phase."""
+        return f"{self.agent_handle} began {self.phase}"
+
+
+@register
+class AgentPhaseCompleted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
+    """The durable record of one phase: prompts, answer, rounds, tool calls."""
+
+    event_type: ClassVar[str] = "agent_phase_completed"
+    phase: str
+    iteration: int = 1
+    model: str = ""
+    provider_key: str = ""
+    started_at: datetime | None = None
+    duration_ms: int = 0
+    rounds: tuple[PhaseRound, ...] = ()
+    max_rounds: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    system_prompt: str = ""
+    user_prompt: str = ""
+    response: str = ""
+    round_narration: tuple[RoundNarration, ...] = ()
+    tool_executions: tuple[ToolExecution, ...] = ()
+    decision: str = ""
+    notes: str = ""
+    rescue_fired: bool = False
+    empty_answer_rounds: int = 0
+    failed: bool = False
+    error: str = ""
+    error_kind: str = ""
+    refusal: Refusal | None = None
+    trigger: TriggerSummary | None = None
+
+    def summary(self) -> str:
+        """Who ended which phase, and how."""
+        how = f"failed: {self.error_kind or self.error}" if self.failed else self.decision or "done"
+        return f"{self.agent_handle} ended {self.phase} ({how}, {self.total_tokens} tokens)"
+
+
+@register
+class AgentTurnProgress(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
+    """Live only: where a running turn stands. ``round_num`` -1 is the opening frame."""
+
+    event_type: ClassVar[str] = "agent_turn_progress"
+    phase: str = ""
+    iteration: int = 1
+    round_num: int = -1
+    state: str = ""
+    partial_text: str = ""
+    running_call: ToolExecution | None = None
+    finished_call: ToolExecution | None = None
+    model: str = ""
+
+    def summary(self) -> str:
+        """Where the turn stands."""
+        return f"{self.agent_handle}: {self.phase} round {self.round_num} {self.state}"
+
+
+@register
+class LlmUnavailable(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
+    """Every model of the chain was tried and none answered."""
+
+    event_type: ClassVar[str] = "llm_unavailable"
+    phase: str = ""
+    chain: tuple[str, ...] = ()
+    error: str = ""
+    error_kind: str = ""
+
+    def summary(self) -> str:
+        """Whose chain is exhausted, and the last error."""
+        return f"no model answered {self.agent_handle} ({', '.join(self.chain)}): {self.error}"
+
+
+@register
+class ProviderFallback(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
+    """The chain moved on for one provider call. ``to_provider_key`` is empty after the last member."""
+
+    event_type: ClassVar[str] = "provider_fallback"
+    phase: str = ""
+    iteration: int = 1
+    from_provider_key: str = ""
+    to_provider_key: str = ""
+    reason: str = ""
+    error: str = ""
+
+    def summary(self) -> str:
+        """From which entry to which, and why."""
+        return f"{self.agent_handle}: {self.from_provider_key} gave way to {self.to_provider_key or 'nobody'}: {self.reason}"
+
+
+@register
+class TurnGuardBreach(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
+    """A guard ended the turn: ``stall``, ``max_iter``, ``depth_cap`` or ``unhandled_exception``."""
+
+    event_type: ClassVar[str] = "turn.guard_breach"
+    kind: str
+    detail: str = ""
+
+    def summary(self) -> str:
+        """Whose turn was ended, by which guard."""
+        return f"{self.agent_handle}: the guard {self.kind} ended the turn: {self.detail}"
