@@ -1,0 +1,74 @@
+"""What wakes a turn and what becomes of it; the turn itself is called through a callback (``RunTurn``)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from crewlet.base.fence import Fence
+from crewlet.base.ids import TurnId, WorkKey
+from crewlet.base.trace import Trace
+from crewlet.events import Event
+
+__all__ = ["Decision", "Reply", "RunTurn", "Trigger", "TurnOutcome"]
+
+
+class Reply(StrEnum):
+    """Who is owed an answer, and how: nobody, through a tool, or by the engine returning the artifact."""
+
+    NONE = "none"
+    TOOL = "tool"
+    ENGINE = "engine"
+
+
+class Decision(StrEnum):
+    """How a turn ended."""
+
+    DONE = "done"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """One unit of work for a seat: the events it is made of, and what the turn inherits from them."""
+
+    handle: str
+    events: tuple[Event, ...]
+    work_key: WorkKey
+    reply: Reply
+    trace: Trace
+    conversation_key: str = ""
+    delegation_depth: int = 0
+    delegation_chain: tuple[str, ...] = ()
+    headroom: int = 0
+
+    @property
+    def lead(self) -> Event:
+        """The event the turn answers first."""
+        return self.events[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnOutcome:
+    """How a turn ended, and what decides over its trigger.
+
+    ``finished`` is true when the turn ran to an end of its own (done, skipped, judged failed, ended by a guard): its
+    trigger is recorded and acknowledged. A turn that broke (no model answered, a store did not) is not finished: its
+    trigger comes back, unless ``reached_outside`` proves a call that cannot be repeated.
+    """
+
+    turn_id: TurnId
+    decision: Decision
+    finished: bool
+    artifact: str = ""
+    error: str = ""
+    error_kind: str = ""
+    reached_outside: bool = False
+    asks: tuple[str, ...] = ()
+
+
+RunTurn = Callable[[Trigger, Fence], Awaitable[TurnOutcome]]
+"""Runs one turn. Raises ``Fenced`` when the seat moved meanwhile, and nothing else on purpose."""

@@ -1,0 +1,41 @@
+"""Model providers, their credentials, the fallback chain, and the scripted model."""
+
+from crewlet.llm.contract import (
+    AssistantMessage,
+    ChainExhausted,
+    FailureKind,
+    Fallback,
+    Message,
+    Model,
+    ModelFailure,
+    ModelReply,
+    ModelRequest,
+    OnDelta,
+    OnFallback,
+    StopReason,
+    ToolCall,
+    ToolResultMessage,
+    ToolSpec,
+    Usage,
+    UserMessage,
+)
+
+__all__ = [
+    "AssistantMessage",
+    "ChainExhausted",
+    "FailureKind",
+    "Fallback",
+    "Message",
+    "Model",
+    "ModelFailure",
+    "ModelReply",
+    "ModelRequest",
+    "OnDelta",
+    "OnFallback",
+    "StopReason",
+    "ToolCall",
+    "ToolResultMessage",
+    "ToolSpec",
+    "Usage",
+    "UserMessage",
+]
