@@ -1,0 +1,75 @@
+# Bare `make` lists what there is. Written for GNU make 3.81 and later (macOS ships that one).
+
+VENV := .venv
+BIN := $(VENV)/bin
+UV ?= uv
+
+# The first Python on the path that is new enough, unless one is named: make setup PYTHON=python3.12
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c "$(SUPPORTED)" >/dev/null 2>&1 && echo $$python && break; done)
+
+# Hash-checked wheels only, exactly what the lock names: nothing is resolved or built on this machine.
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-input
+INSTALL := $(PIP) install --require-hashes --no-deps --only-binary :all:
+
+# The type checker is pinned by the lock; it need not ask whether a newer one exists.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check bench lock FORCE
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.tools-installed  ## create .venv and install everything that the lock names (PYTHON=python3.12 picks one)
+
+run: $(VENV)/.engine-installed  ## set up and start the example company; Ctrl-C drains and stops it
+	$(BIN)/crewlet run -c examples/company/crewlet.yaml --company examples/company/company.yaml
+
+test: check  ## set up, check, run all tests and a small run of the benchmarks
+	$(BIN)/python -m pytest
+
+check: setup  ## lint, format, types and import rules: what CI checks
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+bench: setup  ## measure, print each figure beside its floor, write benchmarks/results/latest.json
+	$(BIN)/python -m benchmarks
+
+lock:  ## resolve the dependencies anew into requirements/ (needs uv)
+	@command -v $(UV) >/dev/null || { echo "make lock needs uv on the path (or UV=/path/to/uv)" >&2; exit 1; }
+	@$(LOCKED) --group build pyproject.toml --output-file requirements/lock.txt
+	@$(LOCKED) --group dev --constraints requirements/lock.txt --output-file requirements/dev.txt
+
+# One lock for all supported Pythons and systems, without a word about where packages came from.
+LOCKED = $(UV) --no-config pip compile --quiet --universal --python-version 3.11 --upgrade --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+
+# Rewritten only when the interpreter changes, so that everything below follows a change and nothing else.
+$(VENV)/.interpreter: FORCE
+	@if test "$(origin PYTHON)" = file && $(BIN)/python -c "$(SUPPORTED)" 2>/dev/null; then \
+		test -f $@ || touch $@; exit 0; fi; \
+	found="$$("$(PYTHON)" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3], sys.base_prefix)' 2>/dev/null)"; \
+	"$(PYTHON)" -c "$(SUPPORTED)" 2>/dev/null || { \
+		echo "Crewlet needs Python 3.11, 3.12 or 3.13; found: $${found:-none} ($(if $(PYTHON),$(PYTHON),python3))." >&2; \
+		echo "Install one, then name it: make setup PYTHON=/path/to/python3.12" >&2; exit 1; }; \
+	test "$$found" = "$$(cat $@ 2>/dev/null)" && $(BIN)/python -c "$(SUPPORTED)" 2>/dev/null && exit 0; \
+	echo "Creating $(VENV) with Python $$found"; \
+	"$(PYTHON)" -m venv --clear $(VENV) || { \
+		echo "This Python cannot create a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; \
+		rm -rf $(VENV); exit 1; }; \
+	echo "$$found" > $@
+
+$(VENV)/.engine-installed: $(VENV)/.interpreter requirements/lock.txt pyproject.toml
+	@echo "Installing the engine's dependencies"
+	@$(INSTALL) -r requirements/lock.txt
+	@$(PIP) install --no-deps --no-index --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.tools-installed: $(VENV)/.engine-installed requirements/dev.txt
+	@echo "Installing the tools for tests and checks"
+	@$(INSTALL) -r requirements/dev.txt
+	@touch $@
