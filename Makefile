@@ -9,9 +9,10 @@ SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13)
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c "$(SUPPORTED)" >/dev/null 2>&1 && echo $$python && break; done)
 
-# Hash-checked wheels only, exactly what the lock names: nothing is resolved or built on this machine.
+# Hash-checked, exactly what the lock names, nothing resolved here. All wheels but nkeys, which is pure Python and
+# published as source alone; it is built with the locked build tools.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-input
-INSTALL := $(PIP) install --require-hashes --no-deps --only-binary :all:
+INSTALL := $(PIP) install --require-hashes --no-deps --no-build-isolation --only-binary :all: --no-binary nkeys
 
 # The type checker is pinned by the lock; it need not ask whether a newer one exists.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
@@ -41,8 +42,10 @@ bench: setup  ## measure, print each figure beside its floor, write benchmarks/r
 
 lock:  ## resolve the dependencies anew into requirements/ (needs uv)
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv on the path (or UV=/path/to/uv)" >&2; exit 1; }
-	@$(LOCKED) --group build pyproject.toml --output-file requirements/lock.txt
-	@$(LOCKED) --group dev --constraints requirements/lock.txt --output-file requirements/dev.txt
+	@$(LOCKED) pyproject.toml --output-file requirements/lock.txt
+	@$(LOCKED) --group build --constraints requirements/lock.txt --output-file requirements/build.txt
+	@$(LOCKED) --group dev --constraints requirements/lock.txt --constraints requirements/build.txt \
+		--output-file requirements/dev.txt
 
 # One lock for all supported Pythons and systems, without a word about where packages came from.
 LOCKED = $(UV) --no-config pip compile --quiet --universal --python-version 3.11 --upgrade --generate-hashes \
@@ -63,8 +66,9 @@ $(VENV)/.interpreter: FORCE
 		rm -rf $(VENV); exit 1; }; \
 	echo "$$found" > $@
 
-$(VENV)/.engine-installed: $(VENV)/.interpreter requirements/lock.txt pyproject.toml
+$(VENV)/.engine-installed: $(VENV)/.interpreter requirements/build.txt requirements/lock.txt pyproject.toml
 	@echo "Installing the engine's dependencies"
+	@$(INSTALL) -r requirements/build.txt
 	@$(INSTALL) -r requirements/lock.txt
 	@$(PIP) install --no-deps --no-index --no-build-isolation --editable .
 	@touch $@
