@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-__all__ = ["Message", "Unsubscribe", "Wire"]
+from crewlet.base.errors import Unavailable
+
+__all__ = ["Message", "NoResponders", "Unsubscribe", "Wire"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,10 @@ class Message:
     reply: str = ""
     status: str = ""
     description: str = ""
+
+
+class NoResponders(Unavailable):
+    """Nobody listens on the subject: this request, alone among the unknown ones, certainly had no effect."""
 
 
 Unsubscribe = Callable[[], Awaitable[None]]

@@ -1,0 +1,253 @@
+"""The raw ``$JS.API``, as the queue and the record store use it: typed, bounded, and answered by leaders only."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from crewlet.backends.nats.jetstream_types import (
+    CONSUMER_NOT_FOUND,
+    MESSAGE_NOT_FOUND,
+    STREAM_NOT_FOUND,
+    AccountInfo,
+    ApiError,
+    ConsumerConfig,
+    ConsumerInfo,
+    PubAck,
+    StoredMessage,
+    StreamConfig,
+    StreamInfo,
+)
+from crewlet.backends.nats.message_headers import parse_headers
+from crewlet.backends.nats.wire import NoResponders, Wire
+from crewlet.base import limits
+from crewlet.base.errors import Unavailable
+
+__all__ = ["JetStream"]
+
+_T = TypeVar("_T")
+
+_NO_LEADER: Final = frozenset({10006, 10007, 10008, 10009})
+"""The cluster is not there yet, has no leader for this, or is electing one: asked again, it may answer."""
+
+
+class JetStream:
+    """Requests to JetStream over one wire.
+
+    Each raises ``ApiError`` where the broker said no, and ``Unavailable`` when nobody answered in ``timeout_s``; an
+    answer that says only that there is no leader now is asked again until then.
+    """
+
+    def __init__(self, wire: Wire, *, timeout_s: float = limits.BROKER_REQUEST_TIMEOUT_S) -> None:
+        self._wire = wire
+        self._timeout_s = timeout_s
+
+    @property
+    def wire(self) -> Wire:
+        """The connection underneath."""
+        return self._wire
+
+    async def account_info(self) -> AccountInfo:
+        """Whether JetStream is there for us; an ``ApiError`` says that it is not enabled."""
+        return await self._ask("INFO", {}, AccountInfo)
+
+    async def stream_create(self, config: StreamConfig) -> StreamInfo:
+        """The stream exists as configured; the same again is harmless, another configuration an ``ApiError`` 10058."""
+        return await self._ask(f"STREAM.CREATE.{config.name}", config, StreamInfo)
+
+    async def stream_update(self, config: StreamConfig) -> StreamInfo:
+        """Change a stream's settings; what ``config`` leaves out goes back to the broker's default."""
+        return await self._ask(f"STREAM.UPDATE.{config.name}", config, StreamInfo)
+
+    async def stream_info(self, name: str, *, subjects_filter: str = "", offset: int = 0) -> StreamInfo | None:
+        """The stream as its leader knows it, or ``None`` where there is none."""
+        body: dict[str, Any] = {"subjects_filter": subjects_filter, "offset": offset} if subjects_filter else {}
+        return await self._ask_for(f"STREAM.INFO.{name}", body, StreamInfo, absent=STREAM_NOT_FOUND)
+
+    async def stream_delete(self, name: str) -> bool:
+        """Delete a stream and all it holds; ``False`` where there was none."""
+        return await self._ask_for(f"STREAM.DELETE.{name}", {}, _Success, absent=STREAM_NOT_FOUND) is not None
+
+    async def stream_purge(self, name: str, *, subject: str = "", up_to_seq: int = 0) -> int:
+        """Remove messages (of ``subject``, below ``up_to_seq``); returns how many."""
+        body: dict[str, Any] = {}
+        if subject:
+            body["filter"] = subject
+        if up_to_seq:
+            body["seq"] = up_to_seq
+        return (await self._ask(f"STREAM.PURGE.{name}", body, _Purged)).purged
+
+    async def consumer_create(self, stream: str, config: ConsumerConfig, *, action: str = "") -> ConsumerInfo:
+        """Create or update a consumer; ``action`` ``"create"`` or ``"update"`` insists on one of the two."""
+        name = config.name or config.durable_name
+        body = {"stream_name": stream, "config": config, "action": action}
+        return await self._ask(f"CONSUMER.CREATE.{stream}.{name}", body, ConsumerInfo)
+
+    async def consumer_info(self, stream: str, name: str) -> ConsumerInfo | None:
+        """The consumer as its leader knows it, or ``None`` where there is none."""
+        return await self._ask_for(f"CONSUMER.INFO.{stream}.{name}", {}, ConsumerInfo, absent=CONSUMER_NOT_FOUND)
+
+    async def consumer_delete(self, stream: str, name: str) -> bool:
+        """Delete a consumer; ``False`` where there was none."""
+        subject = f"CONSUMER.DELETE.{stream}.{name}"
+        return await self._ask_for(subject, {}, _Success, absent=CONSUMER_NOT_FOUND) is not None
+
+    async def consumer_names(self, stream: str) -> list[str]:
+        """The names of every consumer of a stream."""
+        return [name async for name in self._pages(f"CONSUMER.NAMES.{stream}", _NamesPage, lambda page: page.consumers)]
+
+    async def consumer_infos(self, stream: str) -> list[ConsumerInfo]:
+        """Every consumer of a stream, settings in force included."""
+        subject = f"CONSUMER.LIST.{stream}"
+        return [info async for info in self._pages(subject, _InfosPage, lambda page: page.consumers)]
+
+    async def last_message(self, stream: str, subject: str) -> StoredMessage | None:
+        """The last message on ``subject``, from the stream's leader; ``None`` where it holds none."""
+        return await self._message(stream, {"last_by_subj": subject})
+
+    async def message(self, stream: str, seq: int) -> StoredMessage | None:
+        """The message at ``seq``, from the stream's leader; ``None`` where it holds none."""
+        return await self._message(stream, {"seq": seq})
+
+    async def publish(
+        self,
+        subject: str,
+        payload: bytes,
+        *,
+        message_id: str = "",
+        expected_last_subject_seq: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+    ) -> PubAck:
+        """Store one message and return once the broker acknowledged it.
+
+        Asked again only where the broker said that nothing was stored. ``Unavailable``: it may have been stored.
+        """
+        all_headers = dict(headers or {})
+        if message_id:
+            all_headers["Nats-Msg-Id"] = message_id
+        if expected_last_subject_seq is not None:
+            all_headers["Nats-Expected-Last-Subject-Sequence"] = str(expected_last_subject_seq)
+
+        async def attempt(left_s: float) -> PubAck:
+            reply = await self._wire.request(subject, payload, headers=all_headers, timeout_s=left_s)
+            return _read(subject, reply.payload, PubAck)
+
+        return await self._until_led(subject, attempt, timeout_s or self._timeout_s)
+
+    async def _message(self, stream: str, body: dict[str, Any]) -> StoredMessage | None:
+        answer = await self._ask_for(f"STREAM.MSG.GET.{stream}", body, _MessageAnswer, absent=MESSAGE_NOT_FOUND)
+        if answer is None:
+            return None
+        raw = answer.message
+        headers = parse_headers(raw.hdrs) if raw.hdrs else {}
+        return StoredMessage(subject=raw.subject, seq=raw.seq, time=raw.time, data=raw.data, headers=headers)
+
+    async def _ask(self, verb: str, body: object, kind: type[_T]) -> _T:
+        subject = f"$JS.API.{verb}"
+        payload = msgspec.json.encode(body)
+
+        async def attempt(left_s: float) -> _T:
+            reply = await self._wire.request(subject, payload, timeout_s=left_s)
+            return _read(subject, reply.payload, kind)
+
+        return await self._until_led(subject, attempt, self._timeout_s)
+
+    async def _ask_for(self, verb: str, body: object, kind: type[_T], *, absent: int) -> _T | None:
+        try:
+            return await self._ask(verb, body, kind)
+        except ApiError as error:
+            if error.err_code == absent:
+                return None
+            raise
+
+    async def _pages(
+        self, verb: str, kind: type[_PageT], items: Callable[[_PageT], list[_T] | None]
+    ) -> AsyncIterator[_T]:
+        offset = 0
+        while True:
+            page = await self._ask(verb, {"offset": offset}, kind)
+            found = items(page) or []
+            for item in found:
+                yield item
+            offset += len(found)
+            if not found or offset >= page.total:
+                return
+
+    async def _until_led(self, subject: str, attempt: Callable[[float], Awaitable[_T]], timeout_s: float) -> _T:
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + timeout_s
+        pause_s = limits.API_RETRY_FIRST_S
+        while True:
+            try:
+                return await attempt(max(deadline - clock(), pause_s))
+            except ApiError as error:
+                if error.err_code not in _NO_LEADER:
+                    raise
+                reason = error.description
+            except NoResponders:
+                reason = "nobody listens"
+            if clock() + pause_s >= deadline:
+                raise Unavailable(f"{subject}: {reason}, for {timeout_s:g} s")
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, limits.API_RETRY_MAX_S)
+
+
+class _ErrorBody(msgspec.Struct, frozen=True):
+    code: int = 0
+    err_code: int = 0
+    description: str = ""
+
+
+class _ErrorAnswer(msgspec.Struct, frozen=True):
+    error: _ErrorBody | None = None
+
+
+class _Success(msgspec.Struct, frozen=True):
+    success: bool = False
+
+
+class _Purged(msgspec.Struct, frozen=True):
+    purged: int = 0
+
+
+class _NamesPage(msgspec.Struct, frozen=True):
+    total: int = 0
+    consumers: list[str] | None = None
+
+
+class _InfosPage(msgspec.Struct, frozen=True):
+    total: int = 0
+    consumers: list[ConsumerInfo] | None = None
+
+
+_PageT = TypeVar("_PageT", _NamesPage, _InfosPage)
+
+
+class _RawMessage(msgspec.Struct, frozen=True):
+    subject: str
+    seq: int
+    time: datetime
+    data: bytes = b""
+    hdrs: bytes = b""
+
+
+class _MessageAnswer(msgspec.Struct, frozen=True):
+    message: _RawMessage
+
+
+def _read(subject: str, payload: bytes, kind: type[_T]) -> _T:
+    try:
+        # An answer that names an error is one, whatever else it carries.
+        if b'"error"' in payload:
+            failure = msgspec.json.decode(payload, type=_ErrorAnswer).error
+            if failure is not None:
+                raise ApiError(subject, code=failure.code, err_code=failure.err_code, description=failure.description)
+        return msgspec.json.decode(payload, type=kind)
+    except msgspec.DecodeError as error:
+        # Not an answer of the broker's: what was asked may have happened.
+        raise Unavailable(f"{subject}: unreadable answer: {error}") from error

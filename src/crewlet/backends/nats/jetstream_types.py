@@ -1,0 +1,176 @@
+"""What we say to and read from the broker's ``$JS.API``: only the fields that this engine uses. Durations are in ns."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, Literal
+
+import msgspec
+
+from crewlet.base.errors import CrewletError
+
+__all__ = [
+    "CONSUMER_NOT_FOUND",
+    "MESSAGE_NOT_FOUND",
+    "STREAM_NAME_IN_USE",
+    "STREAM_NOT_FOUND",
+    "WRONG_LAST_SEQUENCE",
+    "AccountInfo",
+    "ApiError",
+    "ConsumerConfig",
+    "ConsumerInfo",
+    "PubAck",
+    "SequencePair",
+    "Storage",
+    "StoredMessage",
+    "StreamConfig",
+    "StreamInfo",
+    "StreamState",
+    "ns",
+]
+
+CONSUMER_NOT_FOUND: Final = 10014
+MESSAGE_NOT_FOUND: Final = 10037
+STREAM_NAME_IN_USE: Final = 10058
+STREAM_NOT_FOUND: Final = 10059
+WRONG_LAST_SEQUENCE: Final = frozenset({10071, 10164})
+"""A lost compare-and-set; the second code is the broker's for one that lost against a write still in flight."""
+
+Storage = Literal["file", "memory"]
+
+
+def ns(seconds: float) -> int:
+    """Seconds as the broker counts them."""
+    return round(seconds * 1_000_000_000)
+
+
+class ApiError(CrewletError):
+    """The broker understood and said no. ``code`` is HTTP-like, ``err_code`` names the reason."""
+
+    def __init__(self, subject: str, *, code: int, err_code: int, description: str) -> None:
+        self.subject = subject
+        self.code = code
+        self.err_code = err_code
+        self.description = description
+        super().__init__(f"{subject}: {description} (code {code}, error {err_code})")
+
+
+class StreamConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One stream's settings."""
+
+    name: str
+    subjects: list[str] = []
+    description: str = ""
+    retention: Literal["limits", "interest", "workqueue"] = "limits"
+    storage: Storage | None = None
+    discard: Literal["old", "new"] | None = None
+    num_replicas: int = 0
+    max_consumers: int = 0
+    max_msgs: int = 0
+    max_bytes: int = 0
+    max_age: int = 0
+    max_msgs_per_subject: int = 0
+    max_msg_size: int = 0
+    duplicate_window: int = 0
+    allow_direct: bool = False
+    allow_rollup_hdrs: bool = False
+    deny_delete: bool = False
+    deny_purge: bool = False
+    metadata: dict[str, str] = {}
+
+
+class StreamState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stream holds. ``subjects`` is there only when it was asked for."""
+
+    messages: int = 0
+    bytes: int = 0
+    first_seq: int = 0
+    last_seq: int = 0
+    consumer_count: int = 0
+    num_subjects: int = 0
+    subjects: dict[str, int] | None = None
+
+
+class StreamInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A stream's settings in force and its state, as its leader said. ``did_create`` only on a create's answer."""
+
+    config: StreamConfig
+    state: StreamState = StreamState()
+    created: datetime | None = None
+    did_create: bool = False
+
+
+class ConsumerConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One consumer's settings; ``durable_name`` empty and ``inactive_threshold`` set: an ephemeral one."""
+
+    name: str = ""
+    durable_name: str = ""
+    description: str = ""
+    deliver_policy: str = "all"
+    opt_start_seq: int = 0
+    ack_policy: str | None = None
+    ack_wait: int = 0
+    max_deliver: int = 0
+    backoff: list[int] = []
+    filter_subject: str = ""
+    filter_subjects: list[str] = []
+    replay_policy: str | None = None
+    max_waiting: int = 0
+    max_ack_pending: int = 0
+    max_batch: int = 0
+    inactive_threshold: int = 0
+    num_replicas: int = 0
+    mem_storage: bool = False
+    deliver_subject: str = ""
+    flow_control: bool = False
+    idle_heartbeat: int = 0
+    headers_only: bool = False
+    metadata: dict[str, str] = {}
+
+
+class SequencePair(msgspec.Struct, frozen=True, kw_only=True):
+    """A place in a consumer's deliveries, and the same place in its stream."""
+
+    consumer_seq: int = 0
+    stream_seq: int = 0
+
+
+class ConsumerInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A consumer's settings in force and where it stands."""
+
+    stream_name: str
+    name: str
+    config: ConsumerConfig
+    delivered: SequencePair = SequencePair()
+    ack_floor: SequencePair = SequencePair()
+    num_ack_pending: int = 0
+    num_redelivered: int = 0
+    num_waiting: int = 0
+    num_pending: int = 0
+
+
+class PubAck(msgspec.Struct, frozen=True, kw_only=True):
+    """The broker stored the message, or had it already (``duplicate``)."""
+
+    stream: str
+    seq: int
+    duplicate: bool = False
+
+
+class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """One message as the stream's leader holds it."""
+
+    subject: str
+    seq: int
+    time: datetime
+    data: bytes = b""
+    headers: dict[str, str] = {}
+
+
+class AccountInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether JetStream serves us, and how much it holds for us."""
+
+    memory: int = 0
+    storage: int = 0
+    streams: int = 0
+    consumers: int = 0
