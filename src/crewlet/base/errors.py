@@ -38,11 +38,15 @@ class CrewletError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with something a person wrote: where, what, and what to do about it."""
+    """One thing wrong with something a person wrote: where, what, and what to do about it.
+
+    ``line`` is the line of the file, from 1; 0 where it is not known.
+    """
 
     path: str
     problem: str
     remedy: str = ""
+    line: int = 0
 
     def __str__(self) -> str:
         text = f"{self.path}: {self.problem}" if self.path else self.problem
@@ -58,8 +62,12 @@ class ConfigError(CrewletError):
             raise ValueError(message)
         self.problems = problems
         self.file = file
-        prefix = f"{file}: " if file else ""
-        super().__init__("\n".join(f"{prefix}{problem}" for problem in problems))
+        super().__init__("\n".join(f"{self._where(problem)}{problem}" for problem in problems))
+
+    def _where(self, problem: Problem) -> str:
+        line = str(problem.line) if problem.line else ""
+        where = ":".join(part for part in (self.file, line) if part)
+        return f"{where}: " if self.file else ""
 
 
 class StartRefused(CrewletError):

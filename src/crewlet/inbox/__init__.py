@@ -7,11 +7,37 @@ from crewlet.inbox.contract import (
     Trigger,
     TurnOutcome,
 )
+from crewlet.inbox.seat_inbox import (
+    Admission,
+    CompletionLedger,
+    SeatInbox,
+    SeatInboxParts,
+    Settle,
+)
+from crewlet.inbox.triggers import (
+    LEDGERED,
+    trigger_of,
+    work_key_of,
+)
+from crewlet.inbox.verdict import (
+    Verdict,
+    verdict_of,
+)
 
 __all__ = [
+    "Admission",
+    "CompletionLedger",
     "Decision",
+    "LEDGERED",
     "Reply",
     "RunTurn",
+    "SeatInbox",
+    "SeatInboxParts",
+    "Settle",
     "Trigger",
     "TurnOutcome",
+    "Verdict",
+    "trigger_of",
+    "verdict_of",
+    "work_key_of",
 ]

@@ -33,7 +33,10 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """One unit of work for a seat: the events it is made of, and what the turn inherits from them."""
+    """One unit of work for a seat: the events it is made of, and what the turn inherits from them.
+
+    ``task`` is what was asked, in words. ``answers_channel`` is the open ask that this work is to answer, if any.
+    """
 
     handle: str
     events: tuple[Event, ...]
@@ -43,6 +46,8 @@ class Trigger:
     conversation_key: str = ""
     delegation_depth: int = 0
     delegation_chain: tuple[str, ...] = ()
+    answers_channel: str = ""
+    task: str = ""
     headroom: int = 0
 
     @property

@@ -63,7 +63,11 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """For whom a call is made. ``ordinal`` counts the earlier calls of the same tool within the turn, from 0."""
+    """For whom a call is made. ``ordinal`` counts the earlier calls of the same tool within the turn, from 0.
+
+    ``task`` is what the turn was asked, in words; ``answers_channel`` the ask that its answer goes back to, if any;
+    ``reply`` the turn's own obligation. An ask hands these on, so that its answer can wake a turn that knows them.
+    """
 
     handle: str
     turn_id: str
@@ -73,6 +77,9 @@ class CallContext:
     ordinal: int = 0
     delegation_depth: int = 0
     delegation_chain: tuple[str, ...] = ()
+    task: str = ""
+    answers_channel: str = ""
+    reply: str = "none"
 
 
 class Tool(Protocol):

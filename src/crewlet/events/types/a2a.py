@@ -30,7 +30,10 @@ class A2aRequest(Body, frozen=True, kw_only=True, omit_defaults=True):
 
 @register
 class A2aMessage(Body, frozen=True, kw_only=True, omit_defaults=True):
-    """The wake on the asker's inbox: the colleague answered. Not stored; the channel's events are."""
+    """The wake on the asker's inbox: the colleague answered. Not stored; the channel's events are.
+
+    ``task``, ``answers_channel`` and ``reply`` come from the turn that asked, so that the woken one can finish it.
+    """
 
     event_type: ClassVar[str] = "a2a_message"
     channel_id: str
@@ -39,6 +42,9 @@ class A2aMessage(Body, frozen=True, kw_only=True, omit_defaults=True):
     brief: str
     content: str
     failed: bool = False
+    task: str = ""
+    answers_channel: str = ""
+    reply: str = "none"
 
     def summary(self) -> str:
         """Who answered whom."""

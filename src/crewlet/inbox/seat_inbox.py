@@ -1,0 +1,163 @@
+"""One seat's inbox: from a delivery to a finished turn and the outcome that the queue is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from crewlet import topics
+from crewlet.base.clock import Clock
+from crewlet.base.errors import Fenced, StoppedByPerson
+from crewlet.base.fence import Fence, Posture
+from crewlet.base.ids import Ids
+from crewlet.base.trace import child_of
+from crewlet.events import Event, new_event
+from crewlet.events.types import TurnTriggerSkipped
+from crewlet.inbox.contract import RunTurn, Trigger, TurnOutcome
+from crewlet.inbox.triggers import trigger_of
+from crewlet.inbox.verdict import verdict_of
+from crewlet.queue import Ack, Defer, Delivery, Nak, Outcome
+
+__all__ = ["Admission", "CompletionLedger", "SeatInbox", "SeatInboxParts", "Settle"]
+
+_log = structlog.get_logger(__name__)
+
+Publish = Callable[[str, Event], Awaitable[Event]]
+Settle = Callable[[Trigger, TurnOutcome], Awaitable[None]]
+"""Called once a trigger is done with, before it is recorded: hands the artifact to whoever is owed it. Repeatable."""
+
+
+class Admission(Protocol):
+    """Whether a turn of the seat may start here, now."""
+
+    def may_start(self, handle: str) -> int | None:
+        """The epoch to run under, or ``None``."""
+        ...
+
+    def fence(self, handle: str, epoch: int) -> Fence:
+        """The fence of that grant."""
+        ...
+
+
+class CompletionLedger(Protocol):
+    """What has been worked already, fleet-wide; fails open both ways."""
+
+    async def worked(self, handle: str, ids: list[str]) -> frozenset[str]:
+        """Those of ``ids`` that are recorded."""
+        ...
+
+    async def record(self, handle: str, ids: list[str], *, turn_id: str, outcome: str) -> None:
+        """Record ``ids`` as worked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeatInboxParts:
+    """What a seat's inbox stands on; the gate is the node's, shared by all its seats."""
+
+    admission: Admission
+    posture: Posture
+    ledger: CompletionLedger
+    gate: asyncio.Semaphore
+    run_turn: RunTurn
+    settle: Settle
+    publish: Publish
+    clock: Clock
+    ids: Ids
+
+
+class SeatInbox:
+    """The handler of a seat's inbox subscription. One delivery at a time, acknowledged after its turn."""
+
+    def __init__(self, handle: str, parts: SeatInboxParts) -> None:
+        self._handle = handle
+        self._parts = parts
+
+    async def handle(self, delivery: Delivery) -> Outcome:
+        """Work one delivery.
+
+        Defers when the seat is not (provably) this node's; acknowledges what was worked before or runs no turn; else
+        runs the turn and decides by what its record proves. ``Unavailable`` from settling naks: the turn's effects
+        are repeatable, its answer is not to be lost.
+        """
+        event = delivery.event
+        trigger = trigger_of(self._handle, event, headroom=delivery.headroom)
+        if trigger is None:
+            _log.info("inbox_event_dropped", seat=self._handle, type=event.type, event_id=event.id)
+            return Ack()
+        refused = self._refusal()
+        if refused is not None:
+            return refused
+        if await self._parts.ledger.worked(self._handle, [event.id]):
+            await self._say_skipped(trigger, "worked already", detail="the completion ledger has it")
+            return Ack()
+        async with self._parts.gate:
+            return await self._run(trigger)
+
+    def _refusal(self) -> Defer | None:
+        if not self._parts.posture.admits_work():
+            return Defer("this node's configuration is behind the company's")
+        if self._parts.admission.may_start(self._handle) is None:
+            return Defer(f"seat {self._handle!r} is not owned here")
+        return None
+
+    async def _run(self, trigger: Trigger) -> Outcome:
+        # Asked again: the wait for a slot may have been longer than the grant was fresh.
+        epoch = self._parts.admission.may_start(self._handle)
+        if epoch is None:
+            return Defer(f"seat {self._handle!r} is not owned here")
+        fence = self._parts.admission.fence(self._handle, epoch)
+        try:
+            outcome = await self._parts.run_turn(trigger, fence)
+        except StoppedByPerson:
+            await self._record(trigger, turn_id="", outcome="stopped")
+            return Ack()
+        except Fenced as fenced:
+            return Defer(str(fenced))
+        return await self._conclude(trigger, outcome)
+
+    async def _conclude(self, trigger: Trigger, outcome: TurnOutcome) -> Outcome:
+        verdict = verdict_of(outcome, headroom=trigger.headroom)
+        if verdict.record or verdict.abandoned:
+            await self._parts.settle(trigger, outcome)
+        if verdict.abandoned:
+            await self._say_skipped(trigger, verdict.abandoned, detail=outcome.error, outcome=outcome, abandoned=True)
+        if not verdict.record:
+            return Nak(outcome.error_kind or outcome.error)
+        await self._record(trigger, turn_id=outcome.turn_id, outcome=str(outcome.decision))
+        return Ack()
+
+    async def _record(self, trigger: Trigger, *, turn_id: str, outcome: str) -> None:
+        ids = [event.id for event in trigger.events]
+        await self._parts.ledger.record(self._handle, ids, turn_id=turn_id, outcome=outcome)
+
+    async def _say_skipped(
+        self,
+        trigger: Trigger,
+        reason: str,
+        *,
+        detail: str,
+        outcome: TurnOutcome | None = None,
+        abandoned: bool = False,
+    ) -> None:
+        _log.info("turn_trigger_skipped", seat=self._handle, trigger=trigger.lead.id, reason=reason)
+        skipped = new_event(
+            TurnTriggerSkipped(
+                agent_handle=self._handle,
+                trigger_id=trigger.lead.id,
+                reason=reason,
+                detail=detail,
+                turn_id="" if outcome is None else outcome.turn_id,
+                work_key=trigger.work_key,
+                abandoned=abandoned,
+            ),
+            trace=child_of(trigger.trace, self._parts.ids),
+            now=self._parts.clock.now(),
+            ids=self._parts.ids,
+            source=self._handle,
+        )
+        await self._parts.publish(topics.event_topic(skipped.type), skipped)

@@ -1,0 +1,34 @@
+"""What becomes of a delivery once its turn has ended. Pure (S1, "A turn that broke halfway")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crewlet.inbox.contract import TurnOutcome
+
+__all__ = ["Verdict", "verdict_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``record``: write the ledger and acknowledge; otherwise the delivery goes back. ``abandoned``: say why it ends."""
+
+    record: bool
+    abandoned: str = ""
+
+
+def verdict_of(outcome: TurnOutcome, *, headroom: int) -> Verdict:
+    """Whether the trigger is done with, given how its turn ended and how many deliveries it has left.
+
+    A finished turn is recorded. A broken one comes back, unless its own record proves that a call reached outside:
+    then repeating it would do more harm than losing the rest, and giving up is said (S-125, S-126). The last
+    delivery of a broken one is given up too, since the queue dead-letters it.
+    """
+    if outcome.finished:
+        abandoned = "the model declined" if outcome.error_kind == "refusal" else ""
+        return Verdict(record=True, abandoned=abandoned)
+    if outcome.reached_outside:
+        return Verdict(record=True, abandoned="the turn broke after a call had reached outside")
+    if headroom == 0:
+        return Verdict(record=False, abandoned="its deliveries are spent; the message is a dead letter now")
+    return Verdict(record=False)

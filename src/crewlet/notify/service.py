@@ -1,0 +1,122 @@
+"""Takes what arrives from outside, finds whom it is for, and puts a wake on each seat's inbox."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from uuid import UUID, uuid5
+
+import structlog
+
+from crewlet import topics
+from crewlet.base.clock import Clock
+from crewlet.base.ids import Ids
+from crewlet.base.trace import Trace, child_of
+from crewlet.events import Event, new_event
+from crewlet.events.types import ExternalNotification, NotificationSkipped, RawWebhook
+from crewlet.notify.contract import Directory, PayloadRefused, Routed, SkipReason, Source
+from crewlet.queue import Ack, Delivery, Outcome, Subscription
+
+__all__ = ["NotificationService", "inbound_subscription", "wake_id"]
+
+_log = structlog.get_logger(__name__)
+_WAKES = UUID("0b6f8f3e-58a0-5d0b-9f0a-3c1d5e2a7b40")
+
+Publish = Callable[[str, Event], Awaitable[Event]]
+
+
+def inbound_subscription() -> Subscription:
+    """The fleet-wide work queue of deliveries that nobody has routed yet."""
+    return Subscription(topics.NOTIFICATIONS_INBOUND, topics.NOTIFY_INBOUND_GROUP)
+
+
+def wake_id(raw_id: str, recipient: str) -> str:
+    """The id of the wake that one raw delivery becomes for one recipient: the same on each redelivery."""
+    return str(uuid5(_WAKES, f"{raw_id}\x00{recipient}"))
+
+
+class NotificationService:
+    """The handler of :func:`inbound_subscription`. A failed publish naks; what was published already has fixed ids."""
+
+    def __init__(
+        self, *, publish: Publish, directory: Directory, sources: Iterable[Source], clock: Clock, ids: Ids
+    ) -> None:
+        self._publish = publish
+        self._directory = directory
+        self._sources = {source.name: source for source in sources}
+        self._clock = clock
+        self._ids = ids
+
+    async def handle(self, delivery: Delivery) -> Outcome:
+        """Route one delivery. Always ``Ack``: what cannot be routed is recorded as skipped, with the reason."""
+        event = delivery.event
+        raw = event.data
+        if not isinstance(raw, RawWebhook):
+            await self._skip(event, event.source or "unknown", SkipReason.UNREADABLE, detail=event.type)
+            return Ack()
+        source = self._sources.get(raw.integration)
+        if source is None:
+            await self._skip(event, raw.integration, SkipReason.NO_SOURCE, sender=raw.sender)
+            return Ack()
+        try:
+            copies = source.parse(raw, event)
+        except PayloadRefused as refused:
+            await self._skip(event, raw.integration, SkipReason.REFUSED, detail=str(refused), sender=raw.sender)
+            return Ack()
+        for copy in copies:
+            await self._route(event, raw.integration, copy)
+        return Ack()
+
+    async def _route(self, event: Event, integration: str, copy: Routed) -> None:
+        seat = self._directory.resolve(copy.recipient)
+        if seat is None or not seat.is_agent:
+            reason = SkipReason.NO_SEAT if seat is None else SkipReason.HUMAN
+            await self._skip(event, integration, reason, recipient=copy.recipient, sender=copy.sender)
+            return
+        wake = new_event(
+            ExternalNotification(
+                integration=integration,
+                agent_handle=seat.handle,
+                agent_id=seat.agent_id,
+                notification_type=copy.notification_type,
+                sender=copy.sender,
+                salient_body=copy.salient_body,
+                body=copy.body,
+                metadata=dict(copy.metadata),
+                requires_recon=copy.requires_recon,
+                addressed=copy.addressed,
+                reply=copy.reply,
+                partition_key=copy.partition_key,
+                conversation_identity=copy.conversation_identity,
+            ),
+            trace=self._span_under(event),
+            now=self._clock.now(),
+            ids=self._ids,
+            event_id=wake_id(event.id, seat.handle),
+            source=integration,
+        )
+        await self._publish(topics.agent_inbox(seat.handle), wake)
+
+    async def _skip(
+        self, event: Event, integration: str, reason: SkipReason, *, detail: str = "", recipient: str = "", sender: str = ""
+    ) -> None:
+        level = _log.info if reason is SkipReason.HUMAN else _log.warning
+        level("notification_skipped", integration=integration, reason=str(reason), detail=detail, recipient=recipient)
+        skipped = new_event(
+            NotificationSkipped(
+                integration=integration,
+                reason=str(reason),
+                detail=detail,
+                recipient=recipient,
+                sender=sender,
+                source_event_id=event.id,
+            ),
+            trace=self._span_under(event),
+            now=self._clock.now(),
+            ids=self._ids,
+            event_id=wake_id(event.id, f"skipped\x00{recipient}"),
+            source=integration,
+        )
+        await self._publish(topics.event_topic(skipped.type), skipped)
+
+    def _span_under(self, event: Event) -> Trace:
+        return child_of(event.trace, self._ids)
