@@ -1,0 +1,187 @@
+"""The node's public face: what the HTTP API and the commands may ask of a running node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from crewlet.base.errors import CrewletError
+from crewlet.events import Event
+from crewlet.queue import StreamSubscription
+from crewlet.store import EventFilter, StoredEvent
+
+__all__ = [
+    "AskView",
+    "Health",
+    "MessageState",
+    "MessageView",
+    "NodeFace",
+    "NoSuchSeat",
+    "NotAnAgent",
+    "Readiness",
+    "SeatView",
+    "TurnView",
+]
+
+
+class NoSuchSeat(CrewletError):
+    """No seat of the company has this handle; ``known`` lists those that do."""
+
+    def __init__(self, handle: str, known: Sequence[str]) -> None:
+        self.handle = handle
+        self.known = tuple(known)
+        super().__init__(f"no seat has the handle {handle!r}")
+
+
+class NotAnAgent(CrewletError):
+    """The seat is a person's: it has no inbox here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """What this process says of itself; always answered while it lives."""
+
+    status: str
+    node: str
+    roles: tuple[str, ...]
+    company: str
+    configured: bool
+    in_flight: int
+    shutting_down: bool
+    seats: tuple[str, ...]
+    version: str
+    started_at: datetime
+    queue_backend: str
+    stream_in_memory: bool
+    models_are_real: bool
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether this node should be sent work; ``reasons`` is empty when it should."""
+
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeatView:
+    """One seat as an operator sees it. ``activity``: ``working``, ``stopped`` or ``idle``; people have none."""
+
+    handle: str
+    name: str
+    kind: str
+    unit: str
+    manager: str
+    agent_id: str
+    held_here: bool
+    epoch: int | None
+    activity: str | None
+    turn_id: str | None
+    last_turn_id: str | None
+    last_error: str | None
+    models: tuple[str, ...]
+    models_are_real: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnView:
+    """One run: which seat, what woke it, how it stands (``running``, ``done``, ``skipped``, ``failed``, ``redelivered``)."""
+
+    turn_id: str
+    handle: str
+    trigger_id: str
+    trigger_type: str
+    started_at: datetime
+    ended_at: datetime | None
+    state: str
+    artifact: str
+    error: str
+    error_kind: str
+    asks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskView:
+    """One ask of the chain, as the channel's record has it: ``open``, ``answered`` or ``closed``."""
+
+    channel_id: str
+    requester: str
+    target: str
+    status: str
+
+
+class MessageState:
+    """How a message stands; ``ANSWERED``, ``FAILED`` and ``SKIPPED`` are final."""
+
+    WAITING = "waiting"
+    WORKING = "working"
+    ANSWERED = "answered"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    FINAL = frozenset({ANSWERED, FAILED, SKIPPED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageView:
+    """A message, the turns it led to over all asks, and the last answer (final once ``state`` is)."""
+
+    id: str
+    trace_id: str
+    handle: str
+    text: str
+    sender: str
+    state: str
+    answer: str
+    reason: str
+    turns: tuple[TurnView, ...]
+    asks: tuple[AskView, ...]
+
+
+class NodeFace(Protocol):
+    """A running node. Reads may raise ``Unavailable``."""
+
+    def health(self) -> Health:
+        """How the process stands."""
+        ...
+
+    def ready(self) -> Readiness:
+        """Whether to send it work."""
+        ...
+
+    def seats(self) -> tuple[SeatView, ...]:
+        """Every seat of the company, people included, in the document's order."""
+        ...
+
+    async def send_message(self, handle: str, text: str, *, principal: str) -> str:
+        """Put a message on its way to a seat; returns its id once the broker has it.
+
+        Raises ``NoSuchSeat``, ``NotAnAgent``, ``PayloadTooLarge``, ``Unavailable``.
+        """
+        ...
+
+    async def message(self, message_id: str) -> MessageView | None:
+        """How a message stands, or ``None`` where this node never took it. Raises ``Unavailable``."""
+        ...
+
+    async def events(self, wanted: EventFilter) -> list[StoredEvent]:
+        """Rows of the event log, newest first."""
+        ...
+
+    async def event(self, event_id: str) -> StoredEvent | None:
+        """One row."""
+        ...
+
+    async def turn(self, turn_id: str) -> list[StoredEvent]:
+        """Every row of one run, oldest first; empty where this node knows none."""
+        ...
+
+    async def follow(self, on_event: Callable[[str, Event], None]) -> StreamSubscription:
+        """Feed every event the company records from now on; the callback must not block."""
+        ...
+
+    def on_draining(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Call ``call`` once when this node begins to drain; returns what removes it."""
+        ...
