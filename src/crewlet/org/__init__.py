@@ -1,0 +1,49 @@
+"""The company document, and the organisation derived from it: pure, without files, clocks or environment."""
+
+from crewlet.org.credentials import credential_in_url, is_whole_reference
+from crewlet.org.document import CompanyDocument
+from crewlet.org.document_part import NOT_SUPPORTED_YET, DocumentPart, Later, Required, Texts, refused
+from crewlet.org.document_providers import ModelType, ReasoningEffort
+from crewlet.org.document_tool_servers import Transport
+from crewlet.org.model_entries import ModelEntry, ModelPick, Phase, SkippedModel, model_chain, skipped_models
+from crewlet.org.names import AGENT_NAMESPACE, UnitKey, agent_id_for, is_handle, mint
+from crewlet.org.organization import Organization, TurnLimits
+from crewlet.org.organize import organize
+from crewlet.org.rules import company_problems
+from crewlet.org.seats import Seat, SeatKind, Unit
+from crewlet.org.tool_servers import ToolHints, ToolServer
+
+__all__ = [
+    "AGENT_NAMESPACE",
+    "NOT_SUPPORTED_YET",
+    "CompanyDocument",
+    "DocumentPart",
+    "Later",
+    "ModelEntry",
+    "ModelPick",
+    "ModelType",
+    "Organization",
+    "Phase",
+    "ReasoningEffort",
+    "Required",
+    "Seat",
+    "SeatKind",
+    "SkippedModel",
+    "Texts",
+    "ToolHints",
+    "ToolServer",
+    "Transport",
+    "TurnLimits",
+    "Unit",
+    "UnitKey",
+    "agent_id_for",
+    "company_problems",
+    "credential_in_url",
+    "is_handle",
+    "is_whole_reference",
+    "mint",
+    "model_chain",
+    "organize",
+    "refused",
+    "skipped_models",
+]

@@ -1,0 +1,68 @@
+"""Models: each entry is complete for its type, its keys are references, and what seats name exists."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import cast
+
+from crewlet.base.errors import Problem
+from crewlet.org.credentials import credential_in_url, is_whole_reference, reference_needed
+from crewlet.org.document import CompanyDocument
+from crewlet.org.document_providers import ModelEntryDocument
+from crewlet.org.document_role import ModelPickDocument, RoleDocument
+from crewlet.org.walk import Chart
+
+__all__ = ["model_problems"]
+
+
+def model_problems(document: CompanyDocument, chart: Chart) -> Iterator[Problem]:
+    """Incomplete entries, literal keys, and names of models that are not configured."""
+    for key, entry in document.providers.llm.items():
+        yield from _entry(f"providers.llm.{key}", entry)
+    for role in chart.roles:
+        yield from _named(role.path, role.written, list(document.providers.llm))
+
+
+def _entry(path: str, entry: ModelEntryDocument) -> Iterator[Problem]:
+    yield from _completeness(path, entry)
+    for index, key in enumerate(entry.api_keys):
+        if not is_whole_reference(key):
+            yield reference_needed(f"{path}.api_keys[{index}]", "must be exactly one ${VAR}")
+    if credential_in_url(entry.base_url):
+        yield reference_needed(f"{path}.base_url", "carries a literal credential")
+
+
+def _completeness(path: str, entry: ModelEntryDocument) -> Iterator[Problem]:
+    is_scripted = entry.type == "scripted"
+    if is_scripted and not entry.script:
+        yield Problem(f"{path}.script", "is required for type scripted", "name the file that holds its replies")
+    if not is_scripted and entry.script:
+        yield Problem(f"{path}.script", "is for type scripted only", "remove it")
+    if is_scripted and (entry.api_keys or entry.base_url):
+        yield Problem(path, "a scripted model calls nobody: it takes no api_keys and no base_url", "remove them")
+    if not is_scripted and not entry.model.strip():
+        yield Problem(f"{path}.model", "is required", "the vendor's name of the model")
+    if entry.type == "openai-compatible" and not entry.base_url:
+        yield Problem(
+            f"{path}.base_url", "is required for type openai-compatible", "for example http://127.0.0.1:11434/v1"
+        )
+    if entry.base_url and not entry.base_url.startswith(("http://", "https://", "${")):
+        yield Problem(f"{path}.base_url", "must be an http or https address", "or one ${VAR}")
+
+
+def _named(path: str, written: RoleDocument, known: list[str]) -> Iterator[Problem]:
+    by_phase = ((f"llm.{field}", chain) for field, chain in _chains(written.llm))
+    for field, chain in (*by_phase, *_chains(written)):
+        for key in chain:
+            if key not in known:
+                close = difflib.get_close_matches(key, known, n=1)
+                remedy = f"did you mean {close[0]!r}?" if close else f"configured: {', '.join(known) or 'none'}"
+                yield Problem(f"{path}.{field.removesuffix('.default')}", f"no model {key!r} in providers.llm", remedy)
+
+
+def _chains(written: RoleDocument | ModelPickDocument) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The fields that hold chains of model keys."""
+    for field, value in written:
+        if isinstance(written, ModelPickDocument) or field.startswith("llm_"):
+            yield field, cast("tuple[str, ...]", value)
