@@ -1,1 +1,9 @@
 """The broker process, the one connection, and the queue and the record store on JetStream."""
+
+from crewlet.backends.nats.connection import Connection, connect
+from crewlet.backends.nats.embedded_broker import BrokerConfig, EmbeddedBroker
+from crewlet.backends.nats.jetstream_api import JetStream
+from crewlet.backends.nats.link import TlsFiles
+from crewlet.backends.nats.wire import Wire
+
+__all__ = ["BrokerConfig", "Connection", "EmbeddedBroker", "JetStream", "TlsFiles", "Wire", "connect"]
