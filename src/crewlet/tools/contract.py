@@ -53,12 +53,16 @@ class ToolRow:
 class ToolResult:
     """What a call brought, as text for the model; ``is_error`` flags a failed one.
 
-    ``ends_turn`` asks the phase to finish after this round (an ask that waits for a colleague).
+    ``ends_turn`` asks the phase to finish after this round (an ask that waits for a colleague); ``ask`` is the channel
+    of that ask. ``unknown``: the call was sent and what became of it is not known (it timed out, the server died), so
+    it may have had its effect; such a result is an error too.
     """
 
     text: str
     is_error: bool = False
     ends_turn: bool = False
+    ask: str = ""
+    unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
