@@ -9,10 +9,10 @@ SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13)
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c "$(SUPPORTED)" >/dev/null 2>&1 && echo $$python && break; done)
 
-# Hash-checked, exactly what the lock names, nothing resolved here. All wheels but nkeys, which is pure Python and
-# published as source alone; it is built with the locked build tools.
+# Hash-checked, exactly what the lock names, nothing resolved here. All wheels but two that are pure Python and
+# published as source alone; those are built with the locked build tools.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-input
-INSTALL := $(PIP) install --require-hashes --no-deps --no-build-isolation --only-binary :all: --no-binary nkeys
+INSTALL := $(PIP) install --require-hashes --no-deps --no-build-isolation --only-binary :all: --no-binary nkeys,forbiddenfruit
 
 # The type checker is pinned by the lock; it need not ask whether a newer one exists.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
