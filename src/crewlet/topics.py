@@ -1,4 +1,4 @@
-"""Every subject, stream, group and bucket name, built and parsed here and nowhere else (E-010)."""
+"""Every subject, stream, group and bucket name, built and parsed here and nowhere else (E-019)."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def event_topic(event_type: str) -> str:
 
 
 def dead_letter(topic: str, group: str) -> str:
-    """Where poison of one subscription goes: the head is for reading, the digest is the identity (E-017)."""
+    """Where poison of one subscription goes: the head is for reading, the digest is the identity (E-018)."""
     return f"dlq.{topic}.{_UNSAFE.sub('-', group)}.{_digest(topic, group)}"
 
 

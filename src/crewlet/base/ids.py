@@ -11,7 +11,7 @@ __all__ = ["AgentId", "Handle", "Ids", "NodeId", "RandomIds", "TurnId", "WorkKey
 Handle = NewType("Handle", str)
 """A seat's identity in the company document; its mailbox, lease and memory are keyed on it."""
 AgentId = NewType("AgentId", str)
-"""uuid5 over the company's name and the seat's handle; the same on every node (E-055)."""
+"""uuid5 over the company's name and the seat's handle; the same on every node (E-052)."""
 NodeId = NewType("NodeId", str)
 TurnId = NewType("TurnId", str)
 """One execution of a turn; a second run of the same work has another."""

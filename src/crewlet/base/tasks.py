@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any, TypeVar
 
 import structlog
 
-__all__ = ["Tasks"]
+__all__ = ["Tasks", "each_at_once"]
 
 _log = structlog.get_logger(__name__)
+_T = TypeVar("_T")
+
+
+async def each_at_once(items: Iterable[_T], work: Callable[[_T], Awaitable[None]], *, at_once: int) -> None:
+    """Do ``work`` for every item, at most ``at_once`` together. The first failure cancels the rest and is raised."""
+    slots = asyncio.Semaphore(at_once)
+
+    async def one(item: _T) -> None:
+        async with slots:
+            await work(item)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for item in items:
+                group.create_task(one(item))
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from failures
 
 
 class Tasks:

@@ -19,7 +19,7 @@ class Trace:
 
 
 def fresh_trace(ids: Ids) -> Trace:
-    """A new root: an event outside any span still belongs to a trace of its own (E-195)."""
+    """A new root: an event outside any span still belongs to a trace of its own (E-184)."""
     return Trace(ids.hex(32), ids.hex(16))
 
 

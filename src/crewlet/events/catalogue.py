@@ -44,6 +44,7 @@ CATEGORIES: Final[dict[str, Category]] = {
     "llm_unavailable": Category.SYSTEM,
     "provider_fallback": Category.SYSTEM,
     "turn.guard_breach": Category.SYSTEM,
+    "inbound_delivery": Category.WEBHOOK,
 }
 """The admission list: a type that is not in it is neither stored nor fed."""
 

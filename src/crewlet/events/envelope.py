@@ -1,4 +1,4 @@
-"""The event: an envelope every event shares, and a typed body where this build knows the type (E-160)."""
+"""The event: an envelope every event shares, and a typed body where this build knows the type (E-146)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Event:
     """One thing that happened. ``data`` is ``None`` for a type this build does not know; ``extra`` keeps the rest.
 
     ``node`` is the node that first published it, written by the queue on a copy, never by a publisher. ``extra``
-    holds every field that neither the envelope nor the body knows, verbatim, and is written back out.
+    holds every field that neither the envelope nor the body knows, verbatim, and is written back out; what a struct
+    inside the body does not know stands there under that struct's own name.
     """
 
     id: str
@@ -51,9 +52,10 @@ class Event:
 
     @property
     def actor(self) -> str:
-        """Who: what the body says, then the source, then ``system``."""
+        """Who: what the body says, then the source, then the agent's id, then ``system`` (E-153)."""
         said = "" if self.data is None else self.data.actor()
-        return said or self.source or "system"
+        agent_id = getattr(self.data, "agent_id", "") or self.extra.get("agent_id")
+        return said or self.source or (agent_id if isinstance(agent_id, str) and agent_id else "system")
 
     def stamped(self, node: str) -> Event:
         """This event with ``node`` as its origin, unless it names one already."""

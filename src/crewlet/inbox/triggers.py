@@ -14,11 +14,11 @@ from crewlet.inbox.contract import Reply, Trigger
 __all__ = ["LEDGERED", "trigger_of", "work_key_of"]
 
 LEDGERED: Final = frozenset({"task_assigned", "external_notification", "a2a_request", "a2a_message"})
-"""The closed set of types that run a turn and are therefore recorded as worked (S-120)."""
+"""The closed set of types that run a turn and are therefore recorded as worked (S-119)."""
 
 
 def work_key_of(event_ids: Sequence[str]) -> WorkKey:
-    """One unit of work's key: the same for the same constituents, whatever their order (S-086)."""
+    """One unit of work's key: the same for the same constituents, whatever their order (S-087)."""
     digest = hashlib.sha256("\x00".join(sorted(event_ids)).encode()).hexdigest()
     return WorkKey(digest[:32])
 

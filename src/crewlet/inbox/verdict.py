@@ -21,7 +21,7 @@ def verdict_of(outcome: TurnOutcome, *, headroom: int) -> Verdict:
     """Whether the trigger is done with, given how its turn ended and how many deliveries it has left.
 
     A finished turn is recorded. A broken one comes back, unless its own record proves that a call reached outside:
-    then repeating it would do more harm than losing the rest, and giving up is said (S-125, S-126). The last
+    then repeating it would do more harm than losing the rest, and giving up is said (S-123, S-124). The last
     delivery of a broken one is given up too, since the queue dead-letters it.
     """
     if outcome.finished:

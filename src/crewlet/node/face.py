@@ -22,6 +22,7 @@ __all__ = [
     "NotAnAgent",
     "Readiness",
     "SeatView",
+    "SentMessage",
     "TurnView",
 ]
 
@@ -113,6 +114,14 @@ class AskView:
     status: str
 
 
+@dataclass(frozen=True, slots=True)
+class SentMessage:
+    """A message that the broker has, and the trace that everything it causes belongs to."""
+
+    id: str
+    trace_id: str
+
+
 class MessageState:
     """How a message stands; ``ANSWERED``, ``FAILED`` and ``SKIPPED`` are final."""
 
@@ -155,8 +164,8 @@ class NodeFace(Protocol):
         """Every seat of the company, people included, in the document's order."""
         ...
 
-    async def send_message(self, handle: str, text: str, *, principal: str) -> str:
-        """Put a message on its way to a seat; returns its id once the broker has it.
+    async def send_message(self, handle: str, text: str, *, principal: str) -> SentMessage:
+        """Put a message on its way to a seat; returns once the broker has it.
 
         Raises ``NoSuchSeat``, ``NotAnAgent``, ``PayloadTooLarge``, ``Unavailable``.
         """

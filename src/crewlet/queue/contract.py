@@ -108,7 +108,7 @@ class EventQueue(Protocol):
         """Store ``event`` for every subscription of ``topic``; returns the copy that was stamped with this node.
 
         True afterwards: the broker has acknowledged the message and every publish listener has been awaited.
-        A topic that no durable subscription covers drops the event on the mailbox streams (E-059). A repeat with the
+        A topic that no durable subscription covers drops the event on the mailbox streams (S-138). A repeat with the
         same event id inside the broker's duplicate window is stored once. Raises ``PayloadTooLarge``.
         """
         ...

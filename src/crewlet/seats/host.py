@@ -17,7 +17,7 @@ import structlog
 from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.errors import CrewletError, Fenced, Unavailable
-from crewlet.base.tasks import Tasks
+from crewlet.base.tasks import Tasks, each_at_once
 from crewlet.coordination import Lease, Leases, seat_resource
 
 __all__ = ["Host", "HostConfig", "ReleaseMode", "SeatFence", "SeatHooks"]
@@ -173,15 +173,7 @@ class Host:
 
     async def _claim_missing(self) -> None:
         missing = [handle for handle in self._wanted if handle not in self._held and handle not in self._undead]
-        slots = asyncio.Semaphore(self._config.establish_at_once)
-
-        async def one(handle: str) -> None:
-            async with slots:
-                await self._claim(handle)
-
-        async with asyncio.TaskGroup() as group:
-            for handle in missing:
-                group.create_task(one(handle))
+        await each_at_once(missing, self._claim, at_once=self._config.establish_at_once)
 
     async def _claim(self, handle: str) -> None:
         asked_at_s = self._clock.elapsed_s()

@@ -4,6 +4,7 @@ from crewlet.events.types.a2a import A2aChannelClosed, A2aChannelOpened, A2aMess
 from crewlet.events.types.lifecycle import AgentSpawned, AgentTerminated, OrgStarted, OrgStopped
 from crewlet.events.types.notification import (
     ExternalNotification,
+    InboundDelivery,
     NotificationSkipped,
     RawWebhook,
     TurnTriggerSkipped,
@@ -39,6 +40,7 @@ __all__ = [
     "AgentTurnProgress",
     "AgentTurnStarted",
     "ExternalNotification",
+    "InboundDelivery",
     "LlmUnavailable",
     "NotificationSkipped",
     "OrgStarted",

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from crewlet.events.body import Body, register
 
-__all__ = ["ExternalNotification", "NotificationSkipped", "RawWebhook", "TurnTriggerSkipped"]
+__all__ = ["ExternalNotification", "InboundDelivery", "NotificationSkipped", "RawWebhook", "TurnTriggerSkipped"]
 
 
 @register
@@ -100,3 +100,24 @@ class TurnTriggerSkipped(Body, frozen=True, kw_only=True, omit_defaults=True):
     def actor(self) -> str:
         """The seat."""
         return self.agent_handle
+
+
+@register
+class InboundDelivery(Body, frozen=True, kw_only=True, omit_defaults=True):
+    """One delivery as it was presented at the edge, addressed to ``recipient``; the row an operator looks for."""
+
+    event_type: ClassVar[str] = "inbound_delivery"
+    integration: str
+    label: str
+    recipient: str = ""
+    sender: str = ""
+    body: str = ""
+    source_event_id: str = ""
+
+    def summary(self) -> str:
+        """Who sent what to whom."""
+        return f"{self.sender} sent {self.label} for {self.recipient}"
+
+    def actor(self) -> str:
+        """The sender."""
+        return self.sender
