@@ -7,6 +7,8 @@ __all__ = ["BROAD_HANDLERS", "CLOCKS_AND_CHANCE", "TEXTS_LIKE_BROKER_NAMES"]
 BROAD_HANDLERS: dict[str, str] = {
     "backends/nats/connection.py": "a failing listener must not keep the others, or the next dial, from happening",
     "backends/nats/link.py": "an error would end the client's read loop and leave the whole node deaf",
+    "store/readers.py": "a caller's function failed: its error is that caller's answer, and the thread goes on",
+    "store/writer.py": "as in the readers; the thread's own failure is told to whoever opened it",
 }
 """Modules with a supervisor that may catch everything."""
 
@@ -14,6 +16,7 @@ CLOCKS_AND_CHANCE: dict[str, str] = {}
 """Modules outside base that may read the machine's clock."""
 
 TEXTS_LIKE_BROKER_NAMES: dict[str, str] = {
-    "CREWLET_API_TOKEN": "an environment variable",
+    r"CREWLET_(API_TOKEN|NODE_ID|PYTHON)$": "an environment variable",
+    r"crewlet_(events|event_parties)\b": "a table of the node's own database",
 }
-"""Texts in the code that begin like a name of the broker and are none, wherever they stand."""
+"""Patterns of texts that begin like a name of the broker and are none, wherever they stand."""

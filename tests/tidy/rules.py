@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 __all__ = [
@@ -77,13 +77,13 @@ def broad_handlers(tree: ast.Module) -> Iterator[Finding]:
             yield Finding(node.lineno, "a handler for everything: only supervisors have one")
 
 
-def broker_names(tree: ast.Module, modules: frozenset[str]) -> Iterator[Finding]:
-    """Texts that begin like a subject, stream or bucket name; docstrings and names of ``modules`` aside."""
+def broker_names(tree: ast.Module, is_another: Callable[[str], bool]) -> Iterator[Finding]:
+    """Texts that begin like a subject, stream or bucket name; docstrings and what ``is_another`` kind of name aside."""
     docstrings = set(_docstrings(tree))
     for node in ast.walk(tree):
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or node in docstrings:
             continue
-        if _BROKER_NAME.match(node.value) and node.value.partition(":")[0] not in modules:
+        if _BROKER_NAME.match(node.value) and not is_another(node.value):
             yield Finding(node.lineno, f"{node.value!r}: names of the broker live in topics.py")
 
 
