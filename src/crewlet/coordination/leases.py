@@ -36,7 +36,7 @@ class Leases(Protocol):
         ...
 
     async def renew(self, lease: Lease, *, ttl_s: float) -> Lease | None:
-        """Extend a live tenure of this owner at this epoch; ``None`` when it is no longer that. Raises ``Unavailable``."""
+        """Extend a live tenure of this owner and epoch; ``None`` when it is that no more. Raises ``Unavailable``."""
         ...
 
     async def release(self, lease: Lease) -> None:

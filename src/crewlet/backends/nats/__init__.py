@@ -1,9 +1,22 @@
 """The broker process, the one connection, and the queue and the record store on JetStream."""
 
+from crewlet.backends.nats.buckets import OpenedBucket, open_bucket
 from crewlet.backends.nats.connection import Connection, connect
 from crewlet.backends.nats.embedded_broker import BrokerConfig, EmbeddedBroker
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.link import TlsFiles
+from crewlet.backends.nats.records import NatsRecordStore
 from crewlet.backends.nats.wire import Wire
 
-__all__ = ["BrokerConfig", "Connection", "EmbeddedBroker", "JetStream", "TlsFiles", "Wire", "connect"]
+__all__ = [
+    "BrokerConfig",
+    "Connection",
+    "EmbeddedBroker",
+    "JetStream",
+    "NatsRecordStore",
+    "OpenedBucket",
+    "TlsFiles",
+    "Wire",
+    "connect",
+    "open_bucket",
+]

@@ -9,7 +9,7 @@ import structlog
 from nats import errors as nats_errors
 
 from crewlet.backends.nats.link import Link, Login, LoginRefused, TlsFiles, translated
-from crewlet.backends.nats.wire import Message, NoResponders, Unsubscribe, Wire
+from crewlet.backends.nats.wire import Message, NoResponders, NotDone, Unsubscribe, Wire
 from crewlet.base import limits
 from crewlet.base.errors import CrewletError, PayloadTooLarge, Unavailable
 from crewlet.base.ids import Ids, RandomIds
@@ -135,7 +135,7 @@ class Connection(Wire):
         """Hand one message to the link; waits only while more than the bound is still unsent."""
         link = self._link
         if link is None or not link.connected:
-            raise Unavailable(f"{subject}: the link to the broker is down")
+            raise NotDone(f"{subject}: the link to the broker is down")
         size = len(payload) + (_header_bytes(headers) if headers else 0)
         if size > self._max_payload_bytes:
             raise PayloadTooLarge(subject, size=size, limit=self._max_payload_bytes)

@@ -23,7 +23,7 @@ from crewlet.backends.nats.jetstream_types import (
     StreamInfo,
 )
 from crewlet.backends.nats.message_headers import parse_headers
-from crewlet.backends.nats.wire import NoResponders, Wire
+from crewlet.backends.nats.wire import NoResponders, NotDone, Wire
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 
@@ -192,7 +192,7 @@ class JetStream:
             except NoResponders:
                 reason = "nobody listens"
             if clock() + pause_s >= deadline:
-                raise Unavailable(f"{subject}: {reason}, for {timeout_s:g} s")
+                raise NotDone(f"{subject}: {reason}, for {timeout_s:g} s")
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, limits.API_RETRY_MAX_S)
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from crewlet.base.errors import Unavailable
 
-__all__ = ["Message", "NoResponders", "Unsubscribe", "Wire"]
+__all__ = ["Message", "NoResponders", "NotDone", "Unsubscribe", "Wire"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,12 @@ class Message:
     description: str = ""
 
 
-class NoResponders(Unavailable):
-    """Nobody listens on the subject: this request, alone among the unknown ones, certainly had no effect."""
+class NotDone(Unavailable):
+    """Unavailable, and for once it is known that the request had no effect."""
+
+
+class NoResponders(NotDone):
+    """Nobody listens on the subject."""
 
 
 Unsubscribe = Callable[[], Awaitable[None]]
