@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _ROOT: Final = "crewlet"
-_TOKEN: Final = re.compile(r"[^\s.*>\x00-\x1f]+")
+_ONE_TOKEN: Final = re.compile(r"[^\s.*>\x00-\x1f]+")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]+")
 
 STREAM_AGENT: Final = "CREWLET_AGENT"
@@ -66,17 +66,17 @@ def stream_subjects(stream: str) -> str:
 
 def agent_inbox(handle: str) -> str:
     """Where all work of a seat arrives."""
-    return f"{_ROOT}.agent.{_token(handle)}.inbox"
+    return f"{_ROOT}.agent.{_one_token(handle)}.inbox"
 
 
 def agent_control(handle: str) -> str:
     """Where starts and completions of a seat's detached runs arrive."""
-    return f"{_ROOT}.agent.{_token(handle)}.control"
+    return f"{_ROOT}.agent.{_one_token(handle)}.control"
 
 
 def agent_reflect(handle: str) -> str:
     """Where a seat's finished turns are put before reflection."""
-    return f"{_ROOT}.agent.{_token(handle)}.reflect"
+    return f"{_ROOT}.agent.{_one_token(handle)}.reflect"
 
 
 def inbox_handle(topic: str) -> str | None:
@@ -143,10 +143,10 @@ def namespace_stream(subject: str) -> str | None:
 def matches(pattern: str, topic: str) -> bool:
     """Whether a subject pattern (``*`` one token, ``>`` one or more at the end) covers ``topic``."""
     wanted, given = pattern.split("."), topic.split(".")
-    for index, token in enumerate(wanted):
-        if token == ">":
+    for index, part in enumerate(wanted):
+        if part == ">":
             return len(given) > index
-        if index >= len(given) or token not in ("*", given[index]):
+        if index >= len(given) or part not in ("*", given[index]):
             return False
     return len(wanted) == len(given)
 
@@ -166,8 +166,8 @@ def bucket_subject(bucket_name: str, key: str) -> str:
     return f"$KV.{bucket_name}.{key}"
 
 
-def _token(value: str) -> str:
-    if not _TOKEN.fullmatch(value):
+def _one_token(value: str) -> str:
+    if not _ONE_TOKEN.fullmatch(value):
         message = f"{value!r} cannot be one token of a subject"
         raise ValueError(message)
     return value

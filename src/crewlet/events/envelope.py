@@ -62,7 +62,7 @@ class Event:
         return self if self.node or not node else replace(self, node=node)
 
 
-def new_event(  # noqa: PLR0913 - the envelope's own fields
+def new_event(
     data: Body,
     *,
     trace: Trace,

@@ -25,10 +25,10 @@ from crewlet.inbox.verdict import (
 )
 
 __all__ = [
+    "LEDGERED",
     "Admission",
     "CompletionLedger",
     "Decision",
-    "LEDGERED",
     "Reply",
     "RunTurn",
     "SeatInbox",

@@ -11,7 +11,7 @@ __all__ = ["Verdict", "verdict_of"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``record``: write the ledger and acknowledge; otherwise the delivery goes back. ``abandoned``: say why it ends."""
+    """``record``: write the ledger and acknowledge, else the delivery goes back. ``abandoned``: why it ends."""
 
     record: bool
     abandoned: str = ""

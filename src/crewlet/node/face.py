@@ -17,8 +17,8 @@ __all__ = [
     "Health",
     "MessageState",
     "MessageView",
-    "NodeFace",
     "NoSuchSeat",
+    "NodeFace",
     "NotAnAgent",
     "Readiness",
     "SeatView",
@@ -89,7 +89,10 @@ class SeatView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnView:
-    """One run: which seat, what woke it, how it stands (``running``, ``done``, ``skipped``, ``failed``, ``redelivered``)."""
+    """One run: which seat, what woke it, and how it stands.
+
+    ``state`` is ``running``, ``done``, ``skipped``, ``failed``, ``stopped`` or ``redelivered``.
+    """
 
     turn_id: str
     handle: str

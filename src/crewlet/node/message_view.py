@@ -73,7 +73,9 @@ def message_view(delivery: Event, events: Sequence[Event], asks: Sequence[Channe
         answer=verdict.answer,
         reason=verdict.reason,
         turns=turns,
-        asks=tuple(AskView(channel_id=a.channel_id, requester=a.requester, target=a.target, status=str(a.status)) for a in asks),
+        asks=tuple(
+            AskView(channel_id=a.channel_id, requester=a.requester, target=a.target, status=str(a.status)) for a in asks
+        ),
     )
 
 
@@ -127,7 +129,9 @@ def _verdict(
     if last.state == MessageState.FAILED:
         return _Verdict(MessageState.FAILED, answer=last.artifact, reason=last.error or last.error_kind)
     if last.state == MessageState.SKIPPED:
-        return _Verdict(MessageState.SKIPPED, answer=last.artifact, reason="the seat decided that nothing was to be done")
+        return _Verdict(
+            MessageState.SKIPPED, answer=last.artifact, reason="the seat decided that nothing was to be done"
+        )
     return _Verdict(MessageState.ANSWERED, answer=last.artifact)
 
 

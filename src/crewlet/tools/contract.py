@@ -105,6 +105,5 @@ def reaches_outside(row: ToolRow) -> bool:
     Deliberately narrow, because a true answer spends a trigger: served by a tool server and not positively read-only,
     or annotated open-world. A built-in that nobody classified proves nothing.
     """
-    if row.annotations.open_world is Hint.YES:
-        return not (row.is_mcp and row.annotations.read_only is Hint.YES)
-    return row.is_mcp and row.annotations.read_only is not Hint.YES
+    unproven_read = row.is_mcp and row.annotations.read_only is not Hint.YES
+    return unproven_read or row.annotations.open_world is Hint.YES

@@ -245,7 +245,8 @@ class ProviderFallback(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
 
     def summary(self) -> str:
         """From which entry to which, and why."""
-        return f"{self.agent_handle}: {self.from_provider_key} gave way to {self.to_provider_key or 'nobody'}: {self.reason}"
+        successor = self.to_provider_key or "nobody"
+        return f"{self.agent_handle}: {self.from_provider_key} gave way to {successor}: {self.reason}"
 
 
 @register

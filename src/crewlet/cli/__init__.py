@@ -1,0 +1,34 @@
+"""The commands. Starting is cheap: each command imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code. No traceback of an expected error reaches the user."""
+    from crewlet.base.errors import ConfigError, CrewletError
+    from crewlet.cli.arguments import parse
+
+    command = parse(argv)
+    try:
+        return command.run()
+    except ConfigError as error:
+        _say(str(error))
+        return 2
+    except CrewletError as error:
+        _say(str(error))
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; keep the interpreter from complaining about it at exit.
+        sys.stdout = None
+        return 141
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"crewlet: {text}\n")

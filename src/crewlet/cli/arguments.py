@@ -1,0 +1,126 @@
+"""The command line: what may be typed, and which command it becomes."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+__all__ = ["Command", "parse"]
+
+_ASK_TIMEOUT_S: Final = 600.0
+_EVENTS_LIMIT: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command with its parsed options; what implements it is imported when it runs."""
+
+    module: str
+    function: str
+    options: argparse.Namespace
+
+    def run(self) -> int:
+        """Run it; returns the exit code. Raises ``CrewletError``."""
+        run = cast("Callable[[argparse.Namespace], int]", getattr(importlib.import_module(self.module), self.function))
+        return run(self.options)
+
+
+def parse(argv: Sequence[str] | None = None) -> Command:
+    """The command that ``argv`` names. Exits with 2 and usage on stderr where it names none."""
+    options = _parser().parse_args(argv)
+    module, function = cast("tuple[str, str]", options.command)
+    return Command(f"crewlet.cli.{module}", function, options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="crewlet",
+        description="Runs a company of AI agents: durable mailboxes, one holder per seat, turns that are never lost.",
+    )
+    parser.add_argument("--version", action="version", version=_version())
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _run(commands)
+    _ask(commands)
+    _seats(commands)
+    _events(commands)
+    _init(commands)
+    _validate(commands)
+    _schema(commands)
+    return parser
+
+
+def _version() -> str:
+    from crewlet import __version__
+
+    return f"crewlet {__version__}"
+
+
+_Commands = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def _add(commands: _Commands, name: str, text: str, command: tuple[str, str]) -> argparse.ArgumentParser:
+    added = commands.add_parser(name, help=text, description=text)
+    added.set_defaults(command=command)
+    return added
+
+
+def _node_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--url", default="", help="address of the node's API; default: from the node file")
+    parser.add_argument("-c", "--config", default="", help="node file that says where the node is (./crewlet.yaml)")
+
+
+def _run(commands: _Commands) -> None:
+    parser = _add(commands, "run", "Run this node and the company until Ctrl-C.", ("run_command", "run"))
+    parser.add_argument("-c", "--config", default="", help="node file; default: ./crewlet.yaml, or built-in defaults")
+    parser.add_argument("--company", default="", help="company document; default: ./company.yaml")
+    parser.add_argument(
+        "--log-level", default="", choices=["", "debug", "info", "warn", "error"], help="overrides the file"
+    )
+    parser.add_argument("--log-format", default="", choices=["", "console", "text", "json"], help="overrides the file")
+
+
+def _ask(commands: _Commands) -> None:
+    parser = _add(commands, "ask", "Write to a seat, watch its turns, print the answer.", ("ask_command", "ask"))
+    parser.add_argument("seat", help="the handle of an agent seat")
+    parser.add_argument("text", help="the message; - reads it from standard input")
+    parser.add_argument("--timeout", type=float, default=_ASK_TIMEOUT_S, help="seconds to wait (default: %(default)g)")
+    parser.add_argument("--quiet", action="store_true", help="print the answer alone")
+    parser.add_argument("--json", action="store_true", help="print the message's final standing as JSON")
+    _node_options(parser)
+
+
+def _seats(commands: _Commands) -> None:
+    parser = _add(commands, "seats", "Show the company's seats and what they do.", ("read_commands", "seats"))
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    _node_options(parser)
+
+
+def _events(commands: _Commands) -> None:
+    parser = _add(commands, "events", "Show what happened.", ("read_commands", "events"))
+    parser.add_argument("--follow", "-f", action="store_true", help="go on with what happens from now on")
+    parser.add_argument("--type", default="", help="only events of this type")
+    parser.add_argument("--seat", default="", help="only events of this seat")
+    parser.add_argument(
+        "--limit", type=int, default=_EVENTS_LIMIT, help="how many of the newest (default: %(default)d)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+    _node_options(parser)
+
+
+def _init(commands: _Commands) -> None:
+    parser = _add(commands, "init", "Write a small commented company to start from.", ("file_commands", "init"))
+    parser.add_argument("directory", help="where to write it; existing files are never overwritten")
+
+
+def _validate(commands: _Commands) -> None:
+    parser = _add(commands, "validate", "Check a node file or a company document.", ("file_commands", "validate"))
+    parser.add_argument("file", help="the file to check")
+    parser.add_argument("--json", action="store_true", help="print the problems as JSON")
+
+
+def _schema(commands: _Commands) -> None:
+    parser = _add(commands, "schema", "Print the JSON Schema of a file.", ("file_commands", "schema"))
+    parser.add_argument("kind", choices=["company", "node"], help="which file")

@@ -1,0 +1,133 @@
+"""``crewlet ask``: write to a seat, watch the turns that follow, print the answer."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Coroutine
+from typing import Any, Final
+
+from crewlet.base.errors import ConfigError, Problem
+from crewlet.cli.client import ApiClient, NodeUnreachable, environment, segment
+from crewlet.cli.turn_printer import TurnPrinter
+from crewlet.cli.whereabouts import find_node
+
+__all__ = ["ask"]
+
+_POLL_S: Final = 2.0
+_FINAL: Final = frozenset({"answered", "failed", "skipped"})
+_EXIT_FAILED: Final = 1
+_EXIT_TIMEOUT: Final = 3
+
+
+def ask(options: argparse.Namespace) -> int:
+    """Exit code 0 when answered, 1 when the turn failed or nothing was to be done, 3 when nothing came in time."""
+    text = sys.stdin.read() if options.text == "-" else options.text
+    if not text.strip():
+        raise ConfigError(Problem("text", "the message is empty", "say what the seat should do"))
+    if options.timeout <= 0:
+        raise ConfigError(Problem("--timeout", f"{options.timeout:g} is no time to wait", "give seconds above 0"))
+    return asyncio.run(_Ask(options, text).run())
+
+
+class _Ask:
+    def __init__(self, options: argparse.Namespace, text: str) -> None:
+        self._options = options
+        self._text = text
+        self._printer = TurnPrinter(sys.stderr, quiet=options.quiet or options.json)
+        self._api = ApiClient(find_node(options.url, options.config, environment()))
+        self._changed = asyncio.Event()
+        self._trace_id = ""
+        self._early: list[dict[str, Any]] = []
+        self._last: dict[str, Any] = {}
+
+    async def run(self) -> int:
+        async with self._api:
+            watched = asyncio.Event()
+            watch = asyncio.get_running_loop().create_task(self._watch(watched), name="ask:watch")
+            try:
+                await _first(watched.wait(), watch)
+                async with asyncio.timeout(self._options.timeout):
+                    return self._conclude(await self._until_final(await self._send()))
+            except TimeoutError:
+                return self._gave_up()
+            finally:
+                watch.cancel()
+                await asyncio.gather(watch, return_exceptions=True)
+
+    async def _send(self) -> str:
+        sent = await self._api.post(f"/seats/{segment(self._options.seat)}/messages", {"text": self._text})
+        self._trace_id = str(sent["trace_id"])
+        early, self._early = self._early, []
+        for event in early:
+            self._show(event)
+        return str(sent["id"])
+
+    async def _until_final(self, message_id: str) -> dict[str, Any]:
+        while True:
+            self._changed.clear()
+            try:
+                self._last = await self._api.get(f"/messages/{segment(message_id)}")
+            except NodeUnreachable as gone:
+                # A node that restarts keeps the message; it is asked again until the time is up.
+                self._printer.note(str(gone))
+            if self._last.get("state") in _FINAL:
+                return self._last
+            try:
+                async with asyncio.timeout(_POLL_S):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    async def _watch(self, watched: asyncio.Event) -> None:
+        """Show the live frames of our trace; a lost stream is taken up again, a poll covers what it missed."""
+        while True:
+            try:
+                async with self._api.stream() as frames:
+                    watched.set()
+                    async for frame in frames:
+                        if frame.get("kind") == "event":
+                            self._show(frame["data"])
+            except NodeUnreachable:
+                if not watched.is_set():
+                    raise
+            await asyncio.sleep(_POLL_S)
+
+    def _show(self, event: dict[str, Any]) -> None:
+        if not self._trace_id:
+            self._early.append(event)
+        elif event.get("trace_id") == self._trace_id:
+            self._printer.event(event)
+            if event.get("type") in ("agent_turn_completed", "turn_trigger_skipped", "notification_skipped"):
+                self._changed.set()
+
+    def _conclude(self, message: dict[str, Any]) -> int:
+        self._printer.end()
+        answered = message["state"] == "answered"
+        if self._options.json:
+            sys.stdout.write(json.dumps(message, ensure_ascii=False) + "\n")
+        elif answered or message.get("answer"):
+            sys.stdout.write(f"{message.get('answer', '')}\n")
+        if not answered:
+            sys.stderr.write(f"crewlet: {self._options.seat} did not answer: {message['state']}: {message['reason']}\n")
+        return 0 if answered else _EXIT_FAILED
+
+    def _gave_up(self) -> int:
+        self._printer.end()
+        reason = self._last.get("reason") or f"the message is {self._last.get('state', 'on its way')}"
+        where = f"; it goes on without us: GET /messages/{self._last['id']}" if self._last.get("id") else ""
+        sys.stderr.write(f"crewlet: no answer within {self._options.timeout:g} s: {reason}{where}\n")
+        return _EXIT_TIMEOUT
+
+
+async def _first(waiting: Coroutine[Any, Any, object], watch: asyncio.Task[None]) -> None:
+    """Return once the stream is watched; raise what kept it from being so."""
+    waiter = asyncio.get_running_loop().create_task(waiting, name="ask:watched")
+    try:
+        await asyncio.wait({waiter, watch}, return_when=asyncio.FIRST_COMPLETED)
+        if watch.done():
+            watch.result()
+    finally:
+        waiter.cancel()

@@ -1,0 +1,127 @@
+"""A client of a running node's API: where it is, which token opens it, and its refusals as one clear line each."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, Self, cast
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+
+from crewlet.base.errors import CrewletError
+from crewlet.cli.whereabouts import Whereabouts
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["ApiClient", "ApiRefused", "NodeUnreachable"]
+
+_REQUEST_TIMEOUT_S: Final = 10.0
+_FRAME_MAX_BYTES: Final = 32 * 1024 * 1024
+
+
+class NodeUnreachable(CrewletError):
+    """No node answers at the address."""
+
+
+class ApiRefused(CrewletError):
+    """The node said no; ``code`` is its word for why, and the message its sentence."""
+
+    def __init__(self, status: int, code: str, message: str, detail: Mapping[str, Any]) -> None:
+        self.status = status
+        self.code = code
+        self.detail = detail
+        super().__init__(message or f"the node answered {status} {code}")
+
+
+class ApiClient:
+    """Requests to one node. Use as ``async with ApiClient(whereabouts) as api``."""
+
+    def __init__(self, where: Whereabouts) -> None:
+        self._where = where
+        self._http: httpx.AsyncClient | None = None
+
+    async def __aenter__(self) -> Self:
+        import httpx
+
+        self._http = httpx.AsyncClient(
+            base_url=self._where.url, headers=self._where.headers(), timeout=_REQUEST_TIMEOUT_S, trust_env=False
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._http is not None:
+            await self._http.aclose()
+
+    async def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """The JSON object at ``path``. Raises ``NodeUnreachable``, ``ApiRefused``."""
+        wanted = {name: value for name, value in (query or {}).items() if value}
+        return await self._ask("GET", f"{path}?{urlencode(wanted)}" if wanted else path)
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """What the node answers to a JSON body. Raises ``NodeUnreachable``, ``ApiRefused``."""
+        return await self._ask("POST", path, body)
+
+    @asynccontextmanager
+    async def stream(self) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
+        """The live frames, until left or until the node closes. Raises ``NodeUnreachable``, ``ApiRefused``."""
+        from websockets.asyncio.client import connect
+        from websockets.exceptions import InvalidStatus, WebSocketException
+
+        scheme, host, path, *_ = urlsplit(self._where.url)
+        url = urlunsplit(("wss" if scheme == "https" else "ws", host, f"{path}/ws/stream", "", ""))
+        try:
+            async with connect(
+                url, additional_headers=self._where.headers(), max_size=_FRAME_MAX_BYTES, proxy=None
+            ) as socket:
+                yield (cast("dict[str, Any]", json.loads(frame)) async for frame in socket)
+        except InvalidStatus as refused:
+            raise ApiRefused(
+                refused.response.status_code, "refused", self._hint(refused.response.status_code), {}
+            ) from refused
+        except (OSError, WebSocketException) as error:
+            raise NodeUnreachable(self._unreachable(error)) from error
+
+    async def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        import httpx
+
+        if self._http is None:
+            message = "the client is not open"
+            raise RuntimeError(message)
+        try:
+            answer = await self._http.request(method, path, json=body)
+        except (httpx.HTTPError, OSError) as error:
+            raise NodeUnreachable(self._unreachable(error)) from error
+        said = _object_in(answer)
+        if answer.is_success:
+            return said
+        code, sentence = str(said.get("error", "")), str(said.get("message", ""))
+        raise ApiRefused(answer.status_code, code, sentence or self._hint(answer.status_code), said)
+
+    def _hint(self, status: int) -> str:
+        if status in (401, 403):
+            return f"{self._where.url} refuses the token ({self._where.found_in}); set CREWLET_API_TOKEN or give -c"
+        return f"{self._where.url} answered {status}"
+
+    def _unreachable(self, error: Exception) -> str:
+        why = str(error) or type(error).__name__
+        return f"no node answers at {self._where.url} ({why}); start one with `crewlet run`, or give --url or -c"
+
+
+def _object_in(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        said = answer.json()
+    except ValueError:
+        return {}
+    return cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+
+
+def segment(text: str) -> str:
+    """``text`` as one segment of a path."""
+    return quote(text, safe="")
+
+
+def environment() -> Mapping[str, str]:
+    """The process's environment; commands are the one floor that reads it."""
+    return os.environ

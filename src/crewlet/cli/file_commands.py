@@ -1,0 +1,47 @@
+"""``crewlet init``, ``validate`` and ``schema``: what concerns files alone and needs no node."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+__all__ = ["init", "schema", "validate"]
+
+
+def init(options: argparse.Namespace) -> int:
+    """Write a company to start from into the directory. Raises ``StartRefused`` rather than overwrite a file."""
+    from crewlet.config import write_starter
+
+    directory = Path(options.directory)
+    for path in write_starter(directory):
+        sys.stdout.write(f"wrote {path}\n")
+    sys.stdout.write(f"next: cd {directory} && crewlet run\n")
+    return 0
+
+
+def validate(options: argparse.Namespace) -> int:
+    """Check one file; 0 when it is sound, 2 when it is not. Warnings alone leave it sound."""
+    from crewlet.config import validate_file
+
+    report = validate_file(Path(options.file))
+    if options.json:
+        sys.stdout.write(json.dumps(report.as_json(), ensure_ascii=False, indent=2) + "\n")
+    else:
+        for problem in report.problems:
+            sys.stderr.write(f"{options.file}: {problem}\n")
+        for warning in report.warnings:
+            sys.stderr.write(f"{options.file}: warning: {warning}\n")
+        if not report.problems:
+            sys.stdout.write(f"{options.file}: a sound {report.kind}\n")
+    return 2 if report.problems else 0
+
+
+def schema(options: argparse.Namespace) -> int:
+    """Print a file's JSON Schema."""
+    from crewlet.config import company_schema, node_schema
+
+    wanted = company_schema() if options.kind == "company" else node_schema()
+    sys.stdout.write(json.dumps(wanted, ensure_ascii=False, indent=2) + "\n")
+    return 0

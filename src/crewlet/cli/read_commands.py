@@ -1,0 +1,92 @@
+"""``crewlet seats`` and ``crewlet events``: what is, and what happened."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from crewlet.cli.client import ApiClient, environment
+from crewlet.cli.whereabouts import find_node
+
+__all__ = ["events", "seats"]
+
+
+def seats(options: argparse.Namespace) -> int:
+    """Print every seat: who holds it, what it does, what went wrong last."""
+    return asyncio.run(_seats(options))
+
+
+def events(options: argparse.Namespace) -> int:
+    """Print the newest events, oldest of them first; with ``--follow`` go on until Ctrl-C."""
+    return asyncio.run(_events(options))
+
+
+async def _seats(options: argparse.Namespace) -> int:
+    async with ApiClient(find_node(options.url, options.config, environment())) as api:
+        answer = await api.get("/seats")
+    rows = cast("list[dict[str, Any]]", answer["seats"])
+    if options.json:
+        _print_json(answer)
+        return 0
+    header = ("SEAT", "KIND", "NAME", "UNIT", "STATE", "MODELS", "LAST ERROR")
+    _print_table([header, *(_seat_row(row) for row in rows)])
+    return 0
+
+
+def _seat_row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    models = ", ".join(row["models"]) + ("" if row["models_are_real"] or not row["models"] else " (not a real model)")
+    state = row["activity"] or "-"
+    if row["kind"] == "agent" and not row["held_here"]:
+        state = "not held here"
+    return (row["handle"], row["kind"], row["name"], row["unit"] or "-", state, models or "-", row["last_error"] or "-")
+
+
+async def _events(options: argparse.Namespace) -> int:
+    async with (
+        ApiClient(find_node(options.url, options.config, environment())) as api,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        # The feed is opened before the page is read, so that nothing falls between the two.
+        frames = await stack.enter_async_context(api.stream()) if options.follow else None
+        query = {"type": options.type, "seat": options.seat, "limit": str(options.limit)}
+        page = await api.get("/events", query)
+        shown = {row["id"] for row in page["events"]}
+        for row in reversed(page["events"]):
+            _print_event(row, as_json=options.json)
+        if frames is None:
+            return 0
+        async for frame in frames:
+            event = frame.get("data", {}) if frame.get("kind") == "event" else {}
+            if event and event.get("id") not in shown and _wanted(event, options):
+                _print_event(event, as_json=options.json)
+    return 0
+
+
+def _wanted(event: Mapping[str, Any], options: argparse.Namespace) -> bool:
+    of_type = not options.type or event.get("type") == options.type
+    return of_type and (not options.seat or options.seat in (event.get("agent_handle"), event.get("source")))
+
+
+def _print_event(event: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        _print_json(event)
+        return
+    sys.stdout.write(f"{event['timestamp']}  {event['type']:<24}  {event.get('summary') or event['type']}\n")
+    sys.stdout.flush()
+
+
+def _print_json(value: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def _print_table(rows: Iterable[tuple[str, ...]]) -> None:
+    lines = [*rows]
+    widths = [max(len(row[column]) for row in lines) for column in range(len(lines[0]))]
+    for row in lines:
+        sys.stdout.write("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n")
