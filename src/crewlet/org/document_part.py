@@ -35,7 +35,6 @@ class DocumentPart(BaseModel):
         extra="forbid",
         strict=True,
         frozen=True,
-        use_attribute_docstrings=True,
         allow_inf_nan=False,
         protected_namespaces=(),
     )

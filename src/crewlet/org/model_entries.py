@@ -40,8 +40,8 @@ class ModelEntry:
     optional: bool
     base_url: str
     timeout_s: float
-    rate_limit_cooldown_s: float
-    auth_cooldown_s: float
+    rate_limit_cooldown_s: int
+    auth_cooldown_s: int
     reasoning: bool
     reasoning_effort: ReasoningEffort
     reasoning_budget_tokens: int

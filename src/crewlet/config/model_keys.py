@@ -1,0 +1,55 @@
+"""Which models can be used with the keys at hand: the optional ones without a key are left out, and said so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import structlog
+
+from crewlet.base.errors import ConfigError, Problem
+from crewlet.org import Organization, Phase, SkippedModel, skipped_models
+
+__all__ = ["models_without_keys"]
+
+_log = structlog.get_logger(__name__)
+
+
+def models_without_keys(organization: Organization, is_set: Callable[[str], bool]) -> frozenset[str]:
+    """The optional entries to leave out of every chain, each logged once as ``model_entry_skipped``.
+
+    Raises ``ConfigError`` when an entry that is not optional lacks a key, or when that leaves an agent with no model at
+    all in a company that has some. A company without any entry is valid: its mail waits.
+    """
+    skipped = skipped_models(organization.models, is_set)
+    optional = frozenset(each.key for each in skipped if organization.models[each.key].optional)
+    problems = (
+        *(_key_missing(each) for each in skipped if each.key not in optional),
+        *_seats_without_a_model(organization, optional),
+    )
+    if problems:
+        raise ConfigError(*problems)
+    for each in skipped:
+        _log.info("model_entry_skipped", entry=each.key, unset=list(each.variables))
+    return optional
+
+
+def _key_missing(entry: SkippedModel) -> Problem:
+    names = ", ".join(entry.variables)
+    return Problem(
+        f"providers.llm.{entry.key}",
+        f"has no key: {names} is not set",
+        f"export {entry.variables[0]}=…, or set `optional: true` to do without this model",
+    )
+
+
+def _seats_without_a_model(organization: Organization, skipped: frozenset[str]) -> Iterator[Problem]:
+    if not organization.models:
+        return
+    for seat in organization.agent_seats:
+        silent = [phase for phase in Phase if not organization.model_chain(seat, phase, skipped=skipped)]
+        if silent:
+            yield Problem(
+                f"the `llm` of seat {seat.handle}",
+                f"no usable model for {silent[0].value}: {', '.join(sorted(skipped))} left out for want of a key",
+                "set one of the keys, or name another model",
+            )

@@ -1,0 +1,84 @@
+"""What a node runs with: the node file settled, every default filled in and every path absolute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from crewlet.base.ids import NodeId
+
+__all__ = ["ApiConfig", "ApiToken", "LoggingConfig", "NodeConfig", "StreamConfig", "TlsConfig"]
+
+
+@dataclass(frozen=True, slots=True)
+class TlsConfig:
+    """Files for TLS towards a broker that is dialled; ``cert`` and ``key`` come together."""
+
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamConfig:
+    """The broker. ``store_dir`` of ``None`` is memory (embedded) or the broker's own business (nats).
+
+    ``sync_interval_s`` of ``None``: what is acknowledged is on the disk. ``tls`` is ``None`` where none is configured.
+    """
+
+    type: Literal["embedded", "nats"]
+    store_dir: Path | None
+    sync_interval_s: float | None
+    event_retention_s: float
+    url: str = field(default="", repr=False)
+    credentials: Path | None = None
+    token: str = field(default="", repr=False)
+    tls: TlsConfig | None = None
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether the engine's own broker forgets everything when it ends."""
+        return self.type == "embedded" and self.store_dir is None
+
+
+@dataclass(frozen=True, slots=True)
+class ApiToken:
+    """A bearer token and whom it speaks for."""
+
+    id: str
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiConfig:
+    """The HTTP API. ``port`` 0 means no listener. Without ``tokens`` the address is loopback, and one is to be made."""
+
+    host: str
+    port: int
+    tokens: tuple[ApiToken, ...]
+    allow_anonymous_read: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoggingConfig:
+    """What is logged, and how."""
+
+    level: Literal["debug", "info", "warn", "error"]
+    format: Literal["console", "text", "json"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeConfig:
+    """One node, as its file and environment settle it."""
+
+    file: Path
+    data_dir: Path
+    node_id: NodeId
+    max_concurrent: int
+    lease_ttl_s: float
+    stream: StreamConfig
+    store_path: Path
+    operator_token_file: Path
+    api: ApiConfig
+    logging: LoggingConfig

@@ -1,0 +1,155 @@
+"""From the node file to the node's configuration: the rules between fields, the defaults, the paths."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic_core import PydanticCustomError
+
+from crewlet.base import limits
+from crewlet.base.errors import ConfigError, Problem
+from crewlet.base.ids import NodeId
+from crewlet.config.node_config import ApiConfig, ApiToken, LoggingConfig, NodeConfig, StreamConfig, TlsConfig
+from crewlet.config.node_file import AuthSection, NodeFile, check_node_id
+from crewlet.config.node_file_stream import StreamSection
+
+__all__ = ["is_loopback", "settle"]
+
+_EVENT_RETENTION_HOURS: Final = 720
+_DEFAULT_NODE_ID: Final = "node-0"
+_NODE_ID_VARIABLE: Final = "CREWLET_NODE_ID"
+_SCHEMES: Final = {"nats", "tls", "ws", "wss"}
+_DIAL_ONLY: Final = ("url", "credentials", "token", "tls")
+
+
+def settle(written: NodeFile, file: Path, env: Mapping[str, str]) -> NodeConfig:
+    """The configuration of a well-formed node file. Raises ``ConfigError`` with every rule that it breaks."""
+    node_id = written.node.id or env.get(_NODE_ID_VARIABLE, "") or _DEFAULT_NODE_ID
+    problems = (
+        *_node_id_problems(node_id, is_written=bool(written.node.id)),
+        *_stream_problems(written.stream),
+        *_api_problems(written.api.host, written.api.port, written.api.auth),
+    )
+    if problems:
+        raise ConfigError(*problems)
+    paths = _Paths(file.absolute().parent, env.get("HOME", ""))
+    data_dir = paths.of(written.data_dir)
+    return NodeConfig(
+        file=file.absolute(),
+        data_dir=data_dir,
+        node_id=NodeId(node_id),
+        max_concurrent=written.node.max_concurrent or limits.MAX_CONCURRENT_TURNS,
+        lease_ttl_s=float(written.coordination.lease_ttl_seconds or limits.LEASE_TTL_S),
+        stream=_stream(written.stream, paths, data_dir),
+        store_path=paths.maybe(written.store.path) or data_dir / "crewlet.db",
+        operator_token_file=data_dir / "operator-token",
+        api=ApiConfig(
+            host=written.api.host,
+            port=written.api.port,
+            tokens=tuple(ApiToken(token.id, token.token) for token in written.api.auth.tokens),
+            allow_anonymous_read=written.api.auth.allow_anonymous_read,
+        ),
+        logging=LoggingConfig(written.logging.level, written.logging.format),
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a listener on ``host`` is reachable from this machine alone."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Paths:
+    """Paths as they are written: relative to the file's folder, or under the person's home."""
+
+    folder: Path
+    home: str
+
+    def of(self, written: str) -> Path:
+        if self.home and (written == "~" or written.startswith("~/")):
+            written = self.home + written[1:]
+        return (self.folder / written).resolve()
+
+    def maybe(self, written: str) -> Path | None:
+        return self.of(written) if written else None
+
+
+def _stream(written: StreamSection, paths: _Paths, data_dir: Path) -> StreamConfig:
+    is_embedded = written.type == "embedded"
+    store_dir = data_dir / "stream" if written.store_dir is None else paths.maybe(written.store_dir)
+    tls = TlsConfig(paths.maybe(written.tls.ca), paths.maybe(written.tls.cert), paths.maybe(written.tls.key))
+    return StreamConfig(
+        type=written.type,
+        store_dir=store_dir if is_embedded else None,
+        sync_interval_s=None,
+        event_retention_s=3600.0 * (written.event_retention_hours or _EVENT_RETENTION_HOURS),
+        url=written.url,
+        credentials=paths.maybe(written.credentials),
+        token=written.token,
+        tls=None if tls == TlsConfig() else tls,
+    )
+
+
+def _node_id_problems(node_id: str, *, is_written: bool) -> Iterator[Problem]:
+    try:
+        check_node_id(node_id)
+    except PydanticCustomError as error:
+        context = error.context or {}
+        origin = "" if is_written else f" (from {_NODE_ID_VARIABLE})"
+        yield Problem("node.id", f"{node_id!r}{origin} {context['problem']}", str(context["remedy"]))
+
+
+def _stream_problems(stream: StreamSection) -> Iterator[Problem]:
+    if stream.type == "embedded":
+        for field in _DIAL_ONLY:
+            if getattr(stream, field) != StreamSection.model_fields[field].default:
+                yield Problem(f"stream.{field}", "is for type nats only", "remove it, or set `stream.type: nats`")
+    else:
+        yield from _dial_problems(stream)
+    if stream.sync != "always":
+        yield Problem(
+            "stream.sync",
+            "a duration loses acknowledged mail when the machine fails, unless three replicas hold it",
+            "set it to always",
+        )
+
+
+def _dial_problems(stream: StreamSection) -> Iterator[Problem]:
+    if not stream.url:
+        yield Problem("stream.url", "is required for type nats", "for example nats://127.0.0.1:4222")
+    for url in stream.url.split(",") if stream.url else ():
+        scheme, mark, _rest = url.strip().partition("://")
+        if mark and scheme not in _SCHEMES:
+            yield Problem("stream.url", f"the scheme {scheme!r} is not one of a broker", "write nats:// or tls://")
+    if stream.store_dir is not None:
+        yield Problem("stream.store_dir", "is for type embedded only: that broker keeps its own files", "remove it")
+    if bool(stream.tls.cert) != bool(stream.tls.key):
+        yield Problem("stream.tls", "cert and key come together", "give both or neither")
+
+
+def _api_problems(host: str, port: int, auth: AuthSection) -> Iterator[Problem]:
+    first_of: dict[str, int] = {}
+    for index, token in enumerate(auth.tokens):
+        path = f"api.auth.tokens[{index}]"
+        if token.id in first_of:
+            yield Problem(f"{path}.id", f"{token.id!r} is already api.auth.tokens[{first_of[token.id]}]", "rename one")
+        if token.id == "anonymous":
+            yield Problem(f"{path}.id", "'anonymous' is whoever shows no token", "choose another id")
+        if any(token.token == other.token for other in auth.tokens[:index]):
+            yield Problem(f"{path}.token", "is the same as an earlier one", "give each id a token of its own")
+        first_of.setdefault(token.id, index)
+    if port != 0 and not auth.tokens and not is_loopback(host):
+        yield Problem(
+            "api.auth.tokens",
+            f"{host} can be reached from other machines, and no token guards it",
+            "add a token, or set `api.host: 127.0.0.1`",
+        )

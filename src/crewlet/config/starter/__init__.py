@@ -1,0 +1,1 @@
+"""The files of a small company to start from, as `crewlet init` writes them."""
