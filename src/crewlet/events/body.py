@@ -6,7 +6,7 @@ from typing import ClassVar, TypeVar
 
 import msgspec
 
-__all__ = ["ENVELOPE_FIELDS", "Body", "body_types", "register"]
+__all__ = ["ENVELOPE_FIELDS", "Body", "body_type", "body_types", "register"]
 
 ENVELOPE_FIELDS = frozenset(
     {
@@ -58,6 +58,11 @@ def register(body: type[_B]) -> type[_B]:
         raise ValueError(message)
     _types[name] = body
     return body
+
+
+def body_type(name: str) -> type[Body] | None:
+    """The type registered under ``name``, or ``None`` where this build knows none."""
+    return _types.get(name)
 
 
 def body_types() -> dict[str, type[Body]]:

@@ -8,8 +8,9 @@ from typing import Any, cast
 import msgspec
 
 from crewlet.base.errors import CrewletError
-from crewlet.events.body import ENVELOPE_FIELDS, Body, body_types
+from crewlet.events.body import ENVELOPE_FIELDS, Body, body_type
 from crewlet.events.envelope import Event
+from crewlet.events.unknown import put_back, unknown_fields
 
 __all__ = ["MalformedEvent", "decode", "encode"]
 
@@ -34,7 +35,10 @@ class _Envelope(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def encode(event: Event) -> bytes:
-    """The event as one flat JSON object: envelope, then body, then what was kept of a successor's fields."""
+    """The event as one flat JSON object: what was kept of a successor's fields, then body, then envelope.
+
+    Where two of them hold one name the later wins, so nothing can pass for an envelope's field (E-152).
+    """
     envelope = _Envelope(
         id=event.id,
         type=event.type,
@@ -50,8 +54,7 @@ def encode(event: Event) -> bytes:
         payload=dict(event.payload),
     )
     flat = cast("dict[str, Any]", msgspec.to_builtins(envelope))
-    body = {} if event.data is None else cast("dict[str, Any]", msgspec.to_builtins(event.data))
-    return msgspec.json.encode({**event.extra, **body, **flat})
+    return msgspec.json.encode({**_fields_of(event), **flat})
 
 
 def decode(raw: bytes) -> Event:
@@ -62,12 +65,11 @@ def decode(raw: bytes) -> Event:
     try:
         flat = msgspec.json.decode(raw, type=dict[str, Any])
         envelope = msgspec.convert({k: v for k, v in flat.items() if k in ENVELOPE_FIELDS}, _Envelope)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         message = f"not an event: {error}"
         raise MalformedEvent(message) from error
     rest = {k: v for k, v in flat.items() if k not in ENVELOPE_FIELDS}
     body = _body_of(envelope.type, rest)
-    known = () if body is None else body.__struct_fields__
     return Event(
         id=envelope.id,
         type=envelope.type,
@@ -82,12 +84,22 @@ def decode(raw: bytes) -> Event:
         delegation_chain=envelope.delegation_chain,
         payload=envelope.payload,
         data=body,
-        extra={k: v for k, v in rest.items() if k not in known},
+        extra=rest if body is None else unknown_fields(body, rest),
     )
 
 
+def _fields_of(event: Event) -> dict[str, Any]:
+    body = {} if event.data is None else cast("dict[str, Any]", msgspec.to_builtins(event.data))
+    if not event.extra:
+        return body
+    # What is left of a field that the body has since emptied would not decode on its own.
+    emptied = () if event.data is None else {name for name in event.data.__struct_fields__ if name not in body}
+    kept = {k: v for k, v in event.extra.items() if k not in ENVELOPE_FIELDS and k not in emptied}
+    return cast("dict[str, Any]", put_back(body, kept))
+
+
 def _body_of(event_type: str, fields: dict[str, Any]) -> Body | None:
-    body = body_types().get(event_type)
+    body = body_type(event_type)
     if body is None:
         return None
     try:
