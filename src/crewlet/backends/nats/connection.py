@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import structlog
 from nats import errors as nats_errors
 
-from crewlet.backends.nats.link import Link, Login, LoginRefused, TlsFiles, translated
+from crewlet.backends.nats.link import Interest, Link, Login, LoginRefused, TlsFiles, translated
 from crewlet.backends.nats.wire import Message, NoResponders, NotDone, Unsubscribe, Wire
 from crewlet.base import limits
 from crewlet.base.errors import CrewletError, PayloadTooLarge, Unavailable
@@ -155,7 +155,7 @@ class Connection(Wire):
 
         async def unsubscribe() -> None:
             if self._subscriptions.pop(key, None) is not None:
-                await subscription.detach()
+                await subscription.detach(self._drained)
 
         return unsubscribe
 
@@ -255,6 +255,10 @@ class Connection(Wire):
         finally:
             self._forget(subject)
 
+    async def _drained(self) -> None:
+        """Everything that the broker had sent when this was called has been handed over."""
+        await self._echo(limits.BROKER_REQUEST_TIMEOUT_S)
+
     def _answered(self, message: Message) -> None:
         answer = self._pending.get(message.subject)
         if answer is not None and not answer.done():
@@ -289,27 +293,33 @@ class _Subscription:
         self.link: Link | None = None
         self._subject = subject
         self._on_message = on_message
-        self._end: Callable[[], Awaitable[None]] | None = None
+        self._interest: Interest | None = None
         self._ended = False
 
     async def attach(self, link: Link) -> None:
         self.link = link
         try:
-            self._end = await link.subscribe(self._subject, self._on_message)
+            self._interest = await link.subscribe(self._subject, self._on_message)
         except (nats_errors.Error, OSError) as error:
             # A link that fails here is on its way out; the next one takes the whole table again.
             _log.debug("subscribe_failed", subject=self._subject, error=repr(translated(error, self._subject)))
         if self._ended:
             await self.detach()
 
-    async def detach(self) -> None:
+    async def detach(self, drained: Callable[[], Awaitable[None]] | None = None) -> None:
+        """End the interest; with ``drained``, what was on its way is handed over first."""
         self._ended = True
-        end, self._end = self._end, None
-        if end is not None and self.link is not None and self.link.connected:
-            try:
-                await end()
-            except (nats_errors.Error, OSError) as error:
-                _log.debug("unsubscribe_failed", subject=self._subject, error=repr(error))
+        interest, self._interest = self._interest, None
+        if interest is None or self.link is None or not self.link.connected:
+            return
+        try:
+            await interest.withdraw()
+            if drained is not None:
+                await drained()
+        except (nats_errors.Error, OSError, Unavailable) as error:
+            _log.debug("unsubscribe_failed", subject=self._subject, error=repr(error))
+        finally:
+            interest.forget()
 
 
 def _register(calls: list[Callable[[], None]], call: Callable[[], None]) -> Callable[[], None]:

@@ -133,12 +133,13 @@ class Link:
         """Hand one message to the socket. Raises the library's errors: see :func:`translated`."""
         await self._client.publish(subject, payload, reply, dict(headers) if headers else None)
 
-    async def subscribe(self, subject: str, on_message: Callable[[Message], None]) -> Callable[[], Awaitable[None]]:
-        """Call ``on_message`` for each message from now on; returns the coroutine function that ends it."""
+    async def subscribe(self, subject: str, on_message: Callable[[Message], None]) -> Interest:
+        """Call ``on_message`` for each message from now on; returns what ends it."""
         sink = _Sink(subject, on_message)
         # The library hands a message to a waiting future at once, without a queue and a task for each subscription.
         subscribe = cast("Callable[..., Awaitable[Subscription]]", self._client.subscribe)  # pyright: ignore[reportUnknownMemberType]
-        return (await subscribe(subject, future=sink)).unsubscribe
+        subscription = await subscribe(subject, future=sink)
+        return Interest(self._client, subscription)
 
     def declare_lost(self) -> None:
         """Drop the socket at once: the other side no longer answers."""
@@ -169,6 +170,22 @@ class Link:
         if not self._lost:
             self._lost = True
             self._on_lost(self)
+
+
+class Interest:
+    """One subscription on one link, ended in two steps, since what the broker sent before it heard is still to come."""
+
+    def __init__(self, client: _Client, subscription: Subscription) -> None:
+        self._client = client
+        self._subscription = subscription
+
+    async def withdraw(self) -> None:
+        """Tell the broker to send no more. Raises the library's errors: see :func:`translated`."""
+        await self._client.withdraw(self._subscription)
+
+    def forget(self) -> None:
+        """Hand on nothing more."""
+        self._client.forget(self._subscription)
 
 
 def translated(error: Exception, subject: str) -> CrewletError:
@@ -239,6 +256,12 @@ class _Client(Client):
 
     def abort(self) -> None:
         self._socket.abort()
+
+    async def withdraw(self, subscription: Subscription) -> None:
+        await self._send_unsubscribe(subscription._id)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+    def forget(self, subscription: Subscription) -> None:
+        self._remove_sub(subscription._id)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
     @property
     def unsent_bytes(self) -> int:

@@ -32,7 +32,10 @@ class NoResponders(NotDone):
 
 
 Unsubscribe = Callable[[], Awaitable[None]]
-"""Ends a subscription; harmless when repeated or when the link is down."""
+"""Ends a subscription; harmless when repeated or when the link is down.
+
+What the broker had sent before it heard of the end is handed over before this returns, unless the link drops.
+"""
 
 
 class Wire(Protocol):

@@ -1,0 +1,141 @@
+"""Durable mailboxes at the broker: made, adopted, given back after a dead holder, destroyed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import msgspec
+import structlog
+
+from crewlet import topics
+from crewlet.backends.nats.consumer_settings import consumer_differences, mailbox_settings
+from crewlet.backends.nats.jetstream_api import JetStream
+from crewlet.backends.nats.jetstream_types import ApiError, ConsumerConfig, ConsumerInfo, ns
+from crewlet.backends.nats.streams import Streams
+from crewlet.base import limits
+from crewlet.base.errors import StartRefused, Unavailable
+from crewlet.queue import QueueConfig, Subscription
+
+__all__ = ["Mailboxes"]
+
+_log = structlog.get_logger(__name__)
+
+_CONSUMER_EXISTS: Final = 10148
+_AT_ONCE_S: Final = 0.001
+
+
+class Mailboxes:
+    """The durable consumers behind subscriptions. Every call may raise ``Unavailable``."""
+
+    def __init__(self, api: JetStream, streams: Streams, config: QueueConfig) -> None:
+        self._api = api
+        self._streams = streams
+        self._config = config
+        self._creating = asyncio.Semaphore(limits.MAILBOX_CREATES_IN_FLIGHT_MAX)
+
+    async def ensure(self, subscription: Subscription) -> None:
+        """The mailbox exists as configured; one that differs is repaired, or ``StartRefused`` names the settings.
+
+        One request where it is missing or as it should be, so a fleet may do this N times. The repair also undoes a
+        :meth:`release_held` that died halfway.
+        """
+        stream = await self._streams.stream_of(subscription.topic)
+        wanted = mailbox_settings(subscription, self._config)
+        async with self._creating:
+            try:
+                info = await self._api.consumer_create(stream, wanted, action="create")
+            except ApiError as error:
+                if error.err_code != _CONSUMER_EXISTS:
+                    raise _refused(subscription, error.description) from error
+                info = await self._repair(stream, wanted, subscription)
+        _accept(subscription, wanted, info.config)
+
+    async def recreate_missing(self, subscription: Subscription) -> bool:
+        """Make the mailbox again where the broker has lost it; true where that was so."""
+        if await self.info(subscription) is not None:
+            return False
+        await self.ensure(subscription)
+        return True
+
+    async def info(self, subscription: Subscription) -> ConsumerInfo | None:
+        """How the mailbox stands, or ``None`` where there is none."""
+        stream = await self._streams.stream_of(subscription.topic)
+        return await self._api.consumer_info(stream, topics.durable_name(subscription.topic, subscription.group))
+
+    async def delete(self, subscription: Subscription) -> None:
+        """Destroy the mailbox and what it alone retained; harmless where there is none."""
+        stream = await self._streams.stream_of(subscription.topic)
+        await self._api.consumer_delete(stream, topics.durable_name(subscription.topic, subscription.group))
+        await self._purge_unclaimed(stream, subscription.topic)
+
+    async def release_held(self, subscription: Subscription) -> None:
+        """Give back what was fetched and never settled: each comes again at the head, one delivery dearer.
+
+        The ack clock is turned down for a moment, so that the broker's own timer hands everything back, and up again.
+        The broker does not say when its timer ran (its count of pending acks includes what waits to come again), so
+        the wait is a measured one; a mailbox where it was too short still shows as held to whoever attaches.
+        """
+        info = await self.info(subscription)
+        if info is None or info.num_ack_pending == 0:
+            return
+        wanted = mailbox_settings(subscription, self._config)
+        lowered = msgspec.structs.replace(wanted, ack_wait=ns(_AT_ONCE_S))
+        for _ in range(limits.HELD_RELEASE_ATTEMPTS_MAX):
+            await self._update(info.stream_name, lowered, subscription)
+            try:
+                await asyncio.sleep(limits.HELD_RELEASE_WAIT_S)
+                # A peer that walked the mailboxes meanwhile has repaired the clock before it could run out.
+                undisturbed = await self._clock_still(lowered, subscription)
+            finally:
+                await self._update(info.stream_name, wanted, subscription)
+            if undisturbed:
+                _log.info("held_deliveries_released", topic=subscription.topic, count=info.num_ack_pending)
+                return
+        raise Unavailable(f"{subscription.topic}: a peer keeps changing the mailbox {wanted.durable_name}")
+
+    async def _repair(self, stream: str, wanted: ConsumerConfig, subscription: Subscription) -> ConsumerInfo:
+        found = await self._api.consumer_info(stream, wanted.durable_name)
+        if found is None:
+            return await self._update(stream, wanted, subscription)
+        differences = consumer_differences(wanted, found.config)
+        info = await self._update(stream, wanted, subscription) if differences else found
+        if differences:
+            _log.warning("mailbox_repaired", topic=subscription.topic, settings=_told(differences))
+        return info
+
+    async def _update(self, stream: str, config: ConsumerConfig, subscription: Subscription) -> ConsumerInfo:
+        try:
+            info = await self._api.consumer_create(stream, config)
+        except ApiError as error:
+            raise _refused(subscription, error.description) from error
+        _accept(subscription, config, info.config)
+        return info
+
+    async def _clock_still(self, lowered: ConsumerConfig, subscription: Subscription) -> bool:
+        info = await self.info(subscription)
+        return info is not None and info.config.ack_wait == lowered.ack_wait
+
+    async def _purge_unclaimed(self, stream: str, topic: str) -> None:
+        """An interest stream may keep what was past its delivery limit, for nobody and for ever."""
+        info = await self._api.stream_info(stream, subjects_filter=topic)
+        if info is None or not info.state.subjects or info.config.retention != "interest":
+            return
+        others = await self._api.consumer_infos(stream)
+        if not any(topics.matches(other.config.filter_subject or ">", topic) for other in others):
+            await self._api.stream_purge(stream, subject=topic)
+
+
+def _accept(subscription: Subscription, wanted: ConsumerConfig, found: ConsumerConfig) -> None:
+    differences = consumer_differences(wanted, found)
+    if differences:
+        raise _refused(subscription, _told(differences))
+
+
+def _told(differences: dict[str, tuple[object, object]]) -> str:
+    return ", ".join(f"{name} is {have!r}, wanted {want!r}" for name, (want, have) in differences.items())
+
+
+def _refused(subscription: Subscription, why: str) -> StartRefused:
+    name = topics.durable_name(subscription.topic, subscription.group)
+    return StartRefused(f"mailbox {name} of {subscription.topic} cannot be used: {why}", "delete this consumer")

@@ -1,0 +1,85 @@
+"""How a durable mailbox is written down at the broker, and what its delivery marks say. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from crewlet import topics
+from crewlet.backends.nats.jetstream_types import ConsumerConfig, ns
+from crewlet.base import limits
+from crewlet.queue import QueueConfig, Subscription
+
+__all__ = ["DeliveryMark", "consumer_differences", "delivery_mark", "mailbox_settings"]
+
+_COMPARED: Final = (
+    "durable_name",
+    "deliver_policy",
+    "ack_policy",
+    "ack_wait",
+    "max_deliver",
+    "backoff",
+    "filter_subject",
+    "filter_subjects",
+    "max_ack_pending",
+    "inactive_threshold",
+    "num_replicas",
+    "deliver_subject",
+    "headers_only",
+)
+_SHORT_MARK: Final = 9
+_LONG_MARK: Final = 11
+
+
+def mailbox_settings(subscription: Subscription, config: QueueConfig) -> ConsumerConfig:
+    """A durable pull consumer: from the first message on, explicit acks, never reaped (E-027, S-139).
+
+    The pair is kept in the metadata, since the name cannot be turned back into it.
+    """
+    return ConsumerConfig(
+        durable_name=topics.durable_name(subscription.topic, subscription.group),
+        deliver_policy="all",
+        ack_policy="explicit",
+        ack_wait=ns(config.ack_wait_s),
+        max_deliver=config.max_deliver,
+        max_ack_pending=limits.ACK_PENDING_MAX,
+        filter_subject=subscription.topic,
+        metadata={"topic": subscription.topic, "group": subscription.group},
+    )
+
+
+def consumer_differences(wanted: ConsumerConfig, found: ConsumerConfig) -> dict[str, tuple[object, object]]:
+    """The settings in which ``found`` is not as ``wanted``: by name, what is wanted and what there is."""
+    differences: dict[str, tuple[object, object]] = {}
+    for name in _COMPARED:
+        want, have = getattr(wanted, name), getattr(found, name)
+        if want != have:
+            differences[name] = (want, have)
+    # The broker adds entries of its own.
+    for key, want in wanted.metadata.items():
+        if found.metadata.get(key) != want:
+            differences[f"metadata.{key}"] = (want, found.metadata.get(key))
+    return differences
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryMark:
+    """What a delivery's reply subject says: where the message is stored, and which delivery of it this is (from 1)."""
+
+    stream: str
+    consumer: str
+    deliveries: int
+    stream_seq: int
+    consumer_seq: int
+
+
+def delivery_mark(reply: str) -> DeliveryMark | None:
+    """The mark in ``$JS.ACK.…``, with or without domain and account; ``None`` for any other subject."""
+    tokens = reply.split(".")
+    if tokens[:2] != ["$JS", "ACK"]:
+        return None
+    if len(tokens) >= _LONG_MARK:
+        tokens = [*tokens[:2], *tokens[4:]]
+    if len(tokens) < _SHORT_MARK or not all(token.isdecimal() for token in tokens[4:7]):
+        return None
+    return DeliveryMark(tokens[2], tokens[3], int(tokens[4]), int(tokens[5]), int(tokens[6]))

@@ -1,0 +1,129 @@
+"""Publishing: the broker's acknowledgement first, then each listener of this process, in order (E-190 to E-193)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NoReturn
+
+import structlog
+
+from crewlet.backends.nats.jetstream_api import JetStream
+from crewlet.backends.nats.jetstream_types import ApiError
+from crewlet.backends.nats.queue_link import LinkWatch
+from crewlet.backends.nats.streams import Streams
+from crewlet.base import limits
+from crewlet.base.errors import PayloadTooLarge, Unavailable
+from crewlet.base.tasks import Tasks
+from crewlet.events import Event, encode
+from crewlet.queue import PublishListener
+
+__all__ = ["Publisher", "message_id"]
+
+_log = structlog.get_logger(__name__)
+
+
+def message_id(topic: str, event: Event) -> str:
+    """What the broker knows a publish by: one event on two topics of a stream is two messages, twice on one is one."""
+    return f"{event.id}.{_digest(topic)}"
+
+
+class Publisher:
+    """The publishing half of the queue.
+
+    A caller that is cancelled leaves nothing half told: what it had begun is finished in the background (the repeat is
+    stored once, a listener may be told twice of one event, none is left out), and the cancellation travels on.
+    """
+
+    def __init__(self, api: JetStream, streams: Streams, link: LinkWatch, node: str, tasks: Tasks) -> None:
+        self._api = api
+        self._streams = streams
+        self._link = link
+        self._node = node
+        self._tasks = tasks
+        self._listeners: list[PublishListener] = []
+        self._closed = False
+
+    def add_listener(self, listener: PublishListener) -> Callable[[], None]:
+        """Await ``listener`` inside each publish from now on; returns what removes it."""
+        entry = _Entry(listener)
+        self._listeners.append(entry)
+
+        def remove() -> None:
+            if entry in self._listeners:
+                self._listeners.remove(entry)
+
+        return remove
+
+    def close(self) -> None:
+        """Finish nothing in the background any more."""
+        self._closed = True
+
+    async def publish(self, topic: str, event: Event) -> Event:
+        """Store the event, tell the listeners; the stamped copy. Raises ``Unavailable``, ``PayloadTooLarge``."""
+        stamped = event.stamped(self._node)
+        payload = encode(stamped)
+        room = self._api.wire.max_payload_bytes - limits.PUBLISH_HEADER_RESERVE_BYTES
+        if len(payload) > room > 0:
+            # The reserve is what a dead letter's note needs beside the same payload.
+            raise PayloadTooLarge(topic, size=len(payload), limit=room)
+        try:
+            await self._store(topic, stamped, payload)
+            await self._tell(topic, stamped)
+        except asyncio.CancelledError:
+            if not self._closed:
+                self._tasks.start("finish_publish", self._finish(topic, stamped, payload))
+            raise
+        return stamped
+
+    async def _finish(self, topic: str, event: Event, payload: bytes) -> None:
+        try:
+            await self._store(topic, event, payload)
+        except Unavailable as error:
+            _log.warning("cancelled_publish_unfinished", topic=topic, event_id=event.id, error=str(error))
+        else:
+            await self._tell(topic, event)
+
+    async def _store(self, topic: str, event: Event, payload: bytes) -> None:
+        await self._streams.stream_of(topic)
+        for attempt in range(limits.PUBLISH_ATTEMPTS_MAX):
+            try:
+                await self._api.publish(topic, payload, message_id=message_id(topic, event))
+            except ApiError as error:
+                _refuse(topic, event, error)
+            except Unavailable:
+                # Unknown: the same id inside the broker's duplicate window is stored once.
+                if attempt + 1 == limits.PUBLISH_ATTEMPTS_MAX:
+                    raise
+                await self._link.settled(attempt)
+            else:
+                return
+
+    async def _tell(self, topic: str, event: Event) -> None:
+        for listener in [*self._listeners]:
+            try:
+                await listener(topic, event)
+            except Exception:  # noqa: BLE001 - supervisor: telemetry must not be able to fail a publish (E-191)
+                _log.exception("publish_listener_failed", topic=topic, event_id=event.id)
+
+
+class _Entry:
+    """One registration: the same listener may be added twice and removed once."""
+
+    def __init__(self, listener: PublishListener) -> None:
+        self._listener = listener
+
+    async def __call__(self, topic: str, event: Event) -> None:
+        await self._listener(topic, event)
+
+
+def _refuse(topic: str, event: Event, error: ApiError) -> NoReturn:
+    _log.error("publish_refused", topic=topic, event_id=event.id, error=error.description, err_code=error.err_code)
+    raise Unavailable(f"{topic}: the broker refused the message: {error.description}") from error
+
+
+@lru_cache(maxsize=4096)
+def _digest(topic: str) -> str:
+    return hashlib.sha256(topic.encode()).hexdigest()[:12]

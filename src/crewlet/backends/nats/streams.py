@@ -1,0 +1,189 @@
+"""The queue's streams by purpose: what each keeps and for how long, made, read back, repaired or refused by name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+import structlog
+
+from crewlet import topics
+from crewlet.backends.nats.jetstream_api import JetStream
+from crewlet.backends.nats.jetstream_types import STREAM_NAME_IN_USE, ApiError, Storage, StreamConfig, ns
+from crewlet.base import limits
+from crewlet.base.errors import StartRefused
+from crewlet.queue import QueueConfig
+
+__all__ = ["Streams", "on_demand_stream", "purpose_streams", "stream_differences"]
+
+_log = structlog.get_logger(__name__)
+
+_COMPARED: Final = (
+    "subjects",
+    "retention",
+    "storage",
+    "discard",
+    "num_replicas",
+    "max_consumers",
+    "max_msgs",
+    "max_bytes",
+    "max_age",
+    "max_msgs_per_subject",
+    "duplicate_window",
+)
+_UNSET_IS_UNLIMITED: Final = frozenset({"max_msgs", "max_bytes", "max_msgs_per_subject"})
+_NEVER_REPAIRED: Final = frozenset({"retention", "storage"})
+"""A stream that differs here was made for something else, and changing it may drop what it holds."""
+
+
+def purpose_streams(config: QueueConfig, storage: Storage) -> tuple[StreamConfig, ...]:
+    """The five streams of the engine (E-020 to E-024).
+
+    Mailboxes and dead letters refuse what no longer fits (``discard: new``), records of what happened give up their
+    oldest. Budgets in bytes belong in ``max_bytes`` of each.
+    """
+    events_s = config.event_retention_s
+    return (
+        _mailboxes(topics.STREAM_AGENT, [topics.stream_subjects(topics.STREAM_AGENT)], config, storage),
+        _mailboxes(topics.STREAM_NOTIFICATIONS, [topics.stream_subjects(topics.STREAM_NOTIFICATIONS)], config, storage),
+        _log_of(topics.STREAM_EVENTS, events_s, limits.DUPLICATE_WINDOW_S, config, storage),
+        _log_of(topics.STREAM_CONFIG, limits.CONFIG_RETENTION_S, limits.DUPLICATE_WINDOW_S, config, storage),
+        msgspec.structs.replace(
+            _log_of(topics.STREAM_DLQ, events_s, limits.DEAD_LETTER_DUPLICATE_WINDOW_S, config, storage),
+            discard="new",
+        ),
+    )
+
+
+def on_demand_stream(topic: str, config: QueueConfig, storage: Storage) -> StreamConfig:
+    """The mailbox stream for a namespace that the engine does not define itself (E-025).
+
+    Raises ``ValueError`` for a pattern that spans namespaces.
+    """
+    name, space = topics.namespace_stream(topic), topics.namespace(topic)
+    if name is None or space is None:
+        raise ValueError(f"{topic!r} spans several namespaces")
+    return _mailboxes(name, [space, f"{space}.>"], config, storage)
+
+
+def stream_differences(wanted: StreamConfig, found: StreamConfig) -> dict[str, tuple[object, object]]:
+    """The settings in which ``found`` is not as ``wanted``: by name, what is wanted and what there is."""
+    differences: dict[str, tuple[object, object]] = {}
+    for name in _COMPARED:
+        want, have = getattr(wanted, name), getattr(found, name)
+        if name in _UNSET_IS_UNLIMITED:
+            want, have = want or -1, have or -1
+        if name == "max_consumers" and have >= want:
+            continue
+        if want != have:
+            differences[name] = (want, have)
+    return differences
+
+
+class Streams:
+    """The streams on one broker that this process stands on."""
+
+    def __init__(self, api: JetStream, config: QueueConfig, storage: Storage) -> None:
+        self._api = api
+        self._config = config
+        self._storage: Storage = storage
+        self._wanted: dict[str, StreamConfig] = {}
+
+    async def provision(self) -> None:
+        """The engine's own streams exist as configured. Raises ``StartRefused`` where one cannot be made so."""
+        for stream in purpose_streams(self._config, self._storage):
+            await self._ensure(stream)
+
+    async def stream_of(self, topic: str) -> str:
+        """The name of the stream that carries ``topic``, made on first use where the namespace is not ours."""
+        name = topics.namespace_stream(topic)
+        if name is None or name not in self._wanted:
+            stream = on_demand_stream(topic, self._config, self._storage)
+            await self._ensure(stream)
+            return stream.name
+        return name
+
+    async def provision_again(self) -> frozenset[str]:
+        """After a lost link: every stream used so far exists. Returns those that had vanished with all they held."""
+        vanished: set[str] = set()
+        for stream in [*self._wanted.values()]:
+            if await self._ensure(stream):
+                _log.error("stream_recreated", stream=stream.name, lost="everything it held")
+                vanished.add(stream.name)
+        return frozenset(vanished)
+
+    async def _ensure(self, wanted: StreamConfig) -> bool:
+        """Make the stream, or adopt the one there is; true where it was made."""
+        try:
+            made = await self._api.stream_create(wanted)
+        except ApiError as error:
+            if error.err_code != STREAM_NAME_IN_USE:
+                raise _refused(wanted.name, str(error)) from error
+            await self._adopt(wanted)
+            created = False
+        else:
+            _accept(wanted, made.config)
+            created = made.did_create
+        self._wanted[wanted.name] = wanted
+        return created
+
+    async def _adopt(self, wanted: StreamConfig) -> None:
+        info = await self._api.stream_info(wanted.name)
+        if info is None:
+            raise _refused(wanted.name, "it exists and cannot be read")
+        differences = stream_differences(wanted, info.config)
+        if not differences:
+            return
+        if _NEVER_REPAIRED.intersection(differences):
+            raise _refused(wanted.name, _told(differences))
+        # A limit above ours stays as it is: the broker refuses to change it.
+        consumers = max(wanted.max_consumers, info.config.max_consumers)
+        try:
+            repaired = await self._api.stream_update(msgspec.structs.replace(wanted, max_consumers=consumers))
+        except ApiError as error:
+            raise _refused(wanted.name, f"{_told(differences)}; {error.description}") from error
+        _accept(wanted, repaired.config)
+        _log.warning("stream_repaired", stream=wanted.name, settings=_told(differences))
+
+
+def _mailboxes(name: str, subjects: list[str], config: QueueConfig, storage: Storage) -> StreamConfig:
+    return StreamConfig(
+        name=name,
+        subjects=subjects,
+        retention="interest",
+        storage=storage,
+        discard="new",
+        num_replicas=config.replicas,
+        # Unset, the broker stops at a thousand and drops the mail of every later seat without a word.
+        max_consumers=limits.BROKER_MAX_CONSUMERS,
+        duplicate_window=ns(limits.DUPLICATE_WINDOW_S),
+    )
+
+
+def _log_of(name: str, age_s: float, window_s: float, config: QueueConfig, storage: Storage) -> StreamConfig:
+    return StreamConfig(
+        name=name,
+        subjects=[topics.stream_subjects(name)],
+        retention="limits",
+        storage=storage,
+        discard="old",
+        num_replicas=config.replicas,
+        max_consumers=limits.BROKER_MAX_CONSUMERS,
+        max_age=ns(age_s),
+        # The broker refuses a window longer than the age.
+        duplicate_window=ns(min(window_s, age_s)),
+    )
+
+
+def _accept(wanted: StreamConfig, found: StreamConfig) -> None:
+    differences = stream_differences(wanted, found)
+    if differences:
+        raise _refused(wanted.name, _told(differences))
+
+
+def _told(differences: dict[str, tuple[object, object]]) -> str:
+    return ", ".join(f"{name} is {have!r}, wanted {want!r}" for name, (want, have) in differences.items())
+
+
+def _refused(stream: str, why: str) -> StartRefused:
+    return StartRefused(f"stream {stream} cannot be used: {why}", "move the stream away or fix its settings")
