@@ -1,5 +1,7 @@
 """Model providers, their credentials, the fallback chain, and the scripted model."""
 
+from crewlet.llm.bag import Bench, OnBench
+from crewlet.llm.chain import Chain
 from crewlet.llm.contract import (
     AssistantMessage,
     ChainExhausted,
@@ -19,10 +21,20 @@ from crewlet.llm.contract import (
     Usage,
     UserMessage,
 )
+from crewlet.llm.models import Models, build_models
+from crewlet.llm.provider_config import Cooldowns, ProviderConfig, ProviderType, ReasoningEffort
+from crewlet.llm.script import Script, load_script, parse_script
+from crewlet.llm.script_reader import ScriptedAnswer, ScriptReader
+from crewlet.llm.scripted_model import SCRIPTED_MODEL, ScriptedModel
+from crewlet.llm.vendor_model import VendorModel
 
 __all__ = [
+    "SCRIPTED_MODEL",
     "AssistantMessage",
+    "Bench",
+    "Chain",
     "ChainExhausted",
+    "Cooldowns",
     "FailureKind",
     "Fallback",
     "Message",
@@ -30,12 +42,25 @@ __all__ = [
     "ModelFailure",
     "ModelReply",
     "ModelRequest",
+    "Models",
+    "OnBench",
     "OnDelta",
     "OnFallback",
+    "ProviderConfig",
+    "ProviderType",
+    "ReasoningEffort",
+    "Script",
+    "ScriptReader",
+    "ScriptedAnswer",
+    "ScriptedModel",
     "StopReason",
     "ToolCall",
     "ToolResultMessage",
     "ToolSpec",
     "Usage",
     "UserMessage",
+    "VendorModel",
+    "build_models",
+    "load_script",
+    "parse_script",
 ]

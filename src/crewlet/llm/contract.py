@@ -153,7 +153,9 @@ class ModelReply:
 class ModelFailure(CrewletError):
     """One provider call failed. ``retry_after_s`` is what the vendor said, where it did."""
 
-    def __init__(self, kind: FailureKind, message: str, *, provider_key: str, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, kind: FailureKind, message: str, *, provider_key: str, retry_after_s: float | None = None
+    ) -> None:
         self.kind = kind
         self.provider_key = provider_key
         self.retry_after_s = retry_after_s

@@ -1,0 +1,48 @@
+"""One entry of ``providers.llm`` as this room takes it; ``node`` maps the company document to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from crewlet.base import limits
+
+__all__ = ["DEFAULT_KEY_VARIABLES", "Cooldowns", "ProviderConfig", "ProviderType", "ReasoningEffort"]
+
+ProviderType = Literal["anthropic", "openai", "openai-compatible", "scripted"]
+ReasoningEffort = Literal["low", "medium", "high", "max"]
+
+DEFAULT_KEY_VARIABLES: Final[dict[str, str]] = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+"""The variable that serves an entry without ``api_keys``, by type. An ``openai-compatible`` one may have no key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cooldowns:
+    """How long a key rests after the vendor turned it away, where the vendor does not say it itself."""
+
+    rate_limit_seconds: int = 3600
+    auth_seconds: int = 300
+
+    def __post_init__(self) -> None:
+        floor = min(self.rate_limit_seconds, self.auth_seconds)
+        if floor < limits.COOLDOWN_MIN_S:
+            raise ValueError(f"a cooldown of {floor} s is below the floor of {limits.COOLDOWN_MIN_S} s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderConfig:
+    """One model that seats may name. ``api_keys`` keep their ``${VAR}`` references; ``script`` is resolved already."""
+
+    key: str
+    type: ProviderType
+    model: str = ""
+    api_keys: tuple[str, ...] = ()
+    optional: bool = False
+    base_url: str = ""
+    timeout_s: float = limits.LLM_TIMEOUT_S
+    cooldowns: Cooldowns = Cooldowns()
+    reasoning: bool = False
+    reasoning_effort: ReasoningEffort = "medium"
+    reasoning_budget_tokens: int = 10_000
+    script: Path | None = None
