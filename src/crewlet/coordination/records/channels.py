@@ -26,7 +26,11 @@ class ChannelStatus(StrEnum):
 
 
 class Channel(SharedRecord, frozen=True, kw_only=True):
-    """One ask. ``closed_by`` and the turn ids are empty where no seat's turn was behind the step."""
+    """One ask. ``closed_by`` and the turn ids are empty where no seat's turn was behind the step.
+
+    ``task``, ``answers_channel``, ``reply`` and the delegation fields are the asking turn's own: the answer wakes a
+    turn that takes them up again.
+    """
 
     channel_id: str
     requester: str
@@ -39,6 +43,11 @@ class Channel(SharedRecord, frozen=True, kw_only=True):
     brief: str = ""
     trace_id: str = ""
     opened_turn_id: str = ""
+    task: str = ""
+    answers_channel: str = ""
+    reply: str = "none"
+    delegation_depth: int = 0
+    delegation_chain: tuple[str, ...] = ()
     answered_at: datetime | None = None
     answered_turn_id: str = ""
     answer_event_id: str = ""

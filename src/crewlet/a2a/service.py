@@ -1,0 +1,206 @@
+"""One agent asks another: a channel, a question on its inbox, one answer back, closed (S2)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Final
+
+import structlog
+from msgspec.structs import replace
+
+from crewlet import topics
+from crewlet.a2a.ids import answer_wake_id, channel_id_of, event_id_of, request_wake_id
+from crewlet.base import limits
+from crewlet.base.clock import Clock
+from crewlet.base.ids import Ids
+from crewlet.base.trace import Trace, child_of
+from crewlet.coordination import Channel, Channels, ChannelStatus, opened
+from crewlet.events import Body, Event, new_event
+from crewlet.events.types import A2aChannelClosed, A2aChannelOpened, A2aMessage, A2aMessageSent, A2aRequest
+from crewlet.tools import CallContext
+
+__all__ = ["A2aService", "Answer"]
+
+_log = structlog.get_logger(__name__)
+
+Publish = Callable[[str, Event], Awaitable[Event]]
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+class Answer:
+    """What a turn answers an ask with, and which turn it was."""
+
+    def __init__(  # noqa: PLR0913 - the facts of one answer
+        self, *, responder: str, content: str, failed: bool, turn_id: str, work_key: str, trace: Trace
+    ) -> None:
+        self.responder = responder
+        self.content = content
+        self.failed = failed
+        self.turn_id = turn_id
+        self.work_key = work_key
+        self.trace = trace
+
+
+class A2aService:
+    """Opens, answers and closes asks. Every id is derived: repeating any step changes nothing that it did before."""
+
+    def __init__(self, *, channels: Channels, publish: Publish, clock: Clock, ids: Ids) -> None:
+        self._channels = channels
+        self._publish = publish
+        self._clock = clock
+        self._ids = ids
+
+    async def ask(self, context: CallContext, target: str, brief: str) -> Channel:
+        """Record the ask, then put it on the target's inbox; returns the channel as it stands.
+
+        The record comes first: it is what authorises an answer. Raises ``Unavailable``, ``PayloadTooLarge``.
+        """
+        channel = await self._channels.open(self._new_channel(context, target, brief))
+        if channel.status is ChannelStatus.CLOSED:
+            return channel
+        said = {"turn_id": context.turn_id, "work_key": context.work_key}
+        await self._record(
+            A2aChannelOpened(
+                channel_id=channel.channel_id,
+                requester=context.handle,
+                target=target,
+                participants=channel.participants,
+                **said,
+            ),
+            channel,
+            context.trace,
+        )
+        await self._record(
+            A2aMessageSent(
+                channel_id=channel.channel_id, sender=context.handle, recipient=target, content=brief, **said
+            ),
+            channel,
+            context.trace,
+            step="asked",
+        )
+        await self._wake_target(context, channel)
+        return channel
+
+    async def answer(self, channel_id: str, answer: Answer) -> bool:
+        """Record the answer, wake the asker with it, close the channel. False where the channel refuses an answer.
+
+        Raises ``Unavailable``; repeated, it goes on where it stopped.
+        """
+        now = self._clock.now()
+        channel = await self._channels.answer(
+            channel_id, at=now, answer_event_id=answer_wake_id(channel_id), turn_id=answer.turn_id
+        )
+        if channel is None:
+            _log.warning("a2a_answer_refused", channel_id=channel_id, responder=answer.responder)
+            return False
+        if channel.status is ChannelStatus.CLOSED:
+            return True
+        await self._record(
+            A2aMessageSent(
+                channel_id=channel_id,
+                sender=answer.responder,
+                recipient=channel.requester,
+                content=answer.content,
+                turn_id=answer.turn_id,
+                work_key=answer.work_key,
+            ),
+            channel,
+            answer.trace,
+            step="answered",
+        )
+        await self._wake_asker(channel, answer)
+        await self._close(channel, answer)
+        return True
+
+    def _new_channel(self, context: CallContext, target: str, brief: str) -> Channel:
+        fresh = opened(
+            channel_id=channel_id_of(context, target, brief),
+            requester=context.handle,
+            target=target,
+            at=self._clock.now(),
+            brief=brief,
+            trace_id=context.trace.trace_id,
+            turn_id=context.turn_id,
+        )
+        return replace(
+            fresh,
+            task=context.task[: limits.ASK_TASK_TEXT_MAX_CHARS],
+            answers_channel=context.answers_channel,
+            reply=context.reply,
+            delegation_depth=context.delegation_depth,
+            delegation_chain=context.delegation_chain,
+        )
+
+    async def _wake_target(self, context: CallContext, channel: Channel) -> None:
+        wake = new_event(
+            A2aRequest(
+                channel_id=channel.channel_id, requester=channel.requester, target=channel.target, brief=channel.brief
+            ),
+            trace=child_of(context.trace, self._ids),
+            now=self._clock.now(),
+            ids=self._ids,
+            event_id=request_wake_id(channel.channel_id),
+            source=channel.requester,
+            delegation_depth=context.delegation_depth + 1,
+            parent_turn_id=context.turn_id,
+            delegation_chain=(*context.delegation_chain, context.handle),
+        )
+        await self._publish(topics.agent_inbox(channel.target), wake)
+
+    async def _wake_asker(self, channel: Channel, answer: Answer) -> None:
+        wake = new_event(
+            A2aMessage(
+                channel_id=channel.channel_id,
+                requester=channel.requester,
+                responder=answer.responder,
+                brief=channel.brief,
+                content=answer.content,
+                failed=answer.failed,
+                task=channel.task,
+                answers_channel=channel.answers_channel,
+                reply=channel.reply,
+            ),
+            trace=child_of(answer.trace, self._ids),
+            now=self._clock.now(),
+            ids=self._ids,
+            event_id=answer_wake_id(channel.channel_id),
+            source=answer.responder,
+            delegation_depth=channel.delegation_depth,
+            parent_turn_id=answer.turn_id,
+            delegation_chain=channel.delegation_chain,
+        )
+        await self._publish(topics.agent_inbox(channel.requester), wake)
+
+    async def _close(self, channel: Channel, answer: Answer) -> None:
+        closed = await self._channels.close(
+            channel.channel_id, at=self._clock.now(), by=answer.responder, turn_id=answer.turn_id
+        )
+        if closed is None or closed.closed_at is None:
+            return
+        # The record's own instants: the difference of two machines' clocks is no duration.
+        duration_ms = (closed.closed_at - closed.opened_at) // _MILLISECOND
+        await self._record(
+            A2aChannelClosed(
+                channel_id=closed.channel_id,
+                participants=closed.participants,
+                message_count=closed.message_count,
+                duration_ms=duration_ms,
+                closed_by=closed.closed_by,
+                turn_id=answer.turn_id,
+                work_key=answer.work_key,
+            ),
+            closed,
+            answer.trace,
+        )
+
+    async def _record(self, body: Body, channel: Channel, trace: Trace, *, step: str = "") -> None:
+        event = new_event(
+            body,
+            trace=child_of(trace, self._ids),
+            now=self._clock.now(),
+            ids=self._ids,
+            event_id=event_id_of(channel.channel_id, step or body.event_type),
+            source=channel.requester,
+        )
+        await self._publish(topics.event_topic(event.type), event)
