@@ -6,8 +6,8 @@ UV ?= uv
 
 # The first Python on the path that is new enough, unless one is named: make setup PYTHON=python3.12
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
-PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
-	$$python -c "$(SUPPORTED)" >/dev/null 2>&1 && echo $$python && break; done)
+PYTHON ?= $(or $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c "$(SUPPORTED)" >/dev/null 2>&1 && echo $$python && break; done),python3)
 
 # Hash-checked, exactly what the lock names, nothing resolved here. All wheels but two that are pure Python and
 # published as source alone; those are built with the locked build tools.
@@ -55,13 +55,14 @@ LOCKED = $(UV) --no-config pip compile --quiet --universal --python-version 3.11
 $(VENV)/.interpreter: FORCE
 	@if test "$(origin PYTHON)" = file && $(BIN)/python -c "$(SUPPORTED)" 2>/dev/null; then \
 		test -f $@ || touch $@; exit 0; fi; \
-	found="$$("$(PYTHON)" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3], sys.base_prefix)' 2>/dev/null)"; \
-	"$(PYTHON)" -c "$(SUPPORTED)" 2>/dev/null || { \
-		echo "Crewlet needs Python 3.11, 3.12 or 3.13; found: $${found:-none} ($(if $(PYTHON),$(PYTHON),python3))." >&2; \
+	python="$(PYTHON)"; \
+	found="$$("$$python" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3], sys.base_prefix)' 2>/dev/null)"; \
+	"$$python" -c "$(SUPPORTED)" 2>/dev/null || { \
+		echo "Crewlet needs Python 3.11, 3.12 or 3.13; $$python is $${found:-not there}." >&2; \
 		echo "Install one, then name it: make setup PYTHON=/path/to/python3.12" >&2; exit 1; }; \
 	test "$$found" = "$$(cat $@ 2>/dev/null)" && $(BIN)/python -c "$(SUPPORTED)" 2>/dev/null && exit 0; \
 	echo "Creating $(VENV) with Python $$found"; \
-	"$(PYTHON)" -m venv --clear $(VENV) || { \
+	"$$python" -m venv --clear $(VENV) || { \
 		echo "This Python cannot create a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; \
 		rm -rf $(VENV); exit 1; }; \
 	echo "$$found" > $@
