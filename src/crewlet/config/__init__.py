@@ -7,7 +7,7 @@ from crewlet.config.node_config import ApiConfig, ApiToken, LoggingConfig, NodeC
 from crewlet.config.node_loading import LoadedNode, load_node_file, node_of
 from crewlet.config.node_settle import is_loopback
 from crewlet.config.other_file import FileKind
-from crewlet.config.schema import schema_of
+from crewlet.config.schema import company_schema, node_schema
 from crewlet.config.starter_files import STARTER_FILES, write_starter
 from crewlet.config.validate import Report, validate_file
 from crewlet.config.variables import PYTHON_VARIABLE, Variables, references
@@ -29,15 +29,16 @@ __all__ = [
     "TlsConfig",
     "Variables",
     "company_of",
+    "company_schema",
     "is_loopback",
     "load_company",
     "load_node_file",
     "models_without_keys",
     "node_of",
+    "node_schema",
     "prepare_data_directory",
     "read_source",
     "references",
-    "schema_of",
     "source_of",
     "validate_file",
     "write_starter",

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import structlog
-
 from crewlet.base.errors import ConfigError, Problem
 from crewlet.org import Organization, Phase, SkippedModel, skipped_models
 
 __all__ = ["models_without_keys"]
 
-_log = structlog.get_logger(__name__)
-
 
 def models_without_keys(organization: Organization, is_set: Callable[[str], bool]) -> frozenset[str]:
-    """The optional entries to leave out of every chain, each logged once as ``model_entry_skipped``.
+    """The optional entries to leave out of every chain, because a variable of their keys is not set.
 
     Raises ``ConfigError`` when an entry that is not optional lacks a key, or when that leaves an agent with no model at
     all in a company that has some. A company without any entry is valid: its mail waits.
@@ -28,8 +24,6 @@ def models_without_keys(organization: Organization, is_set: Callable[[str], bool
     )
     if problems:
         raise ConfigError(*problems)
-    for each in skipped:
-        _log.info("model_entry_skipped", entry=each.key, unset=list(each.variables))
     return optional
 
 

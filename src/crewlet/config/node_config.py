@@ -52,11 +52,15 @@ class ApiToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiConfig:
-    """The HTTP API. ``port`` 0 means no listener. Without ``tokens`` the address is loopback, and one is to be made."""
+    """The HTTP API. ``port`` 0 means no listener.
+
+    Without ``tokens`` the address is loopback, and a first one is to be made and kept in ``token_file``.
+    """
 
     host: str
     port: int
     tokens: tuple[ApiToken, ...]
+    token_file: Path
     allow_anonymous_read: bool
 
 
@@ -79,6 +83,5 @@ class NodeConfig:
     lease_ttl_s: float
     stream: StreamConfig
     store_path: Path
-    operator_token_file: Path
     api: ApiConfig
     logging: LoggingConfig

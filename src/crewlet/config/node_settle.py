@@ -46,11 +46,11 @@ def settle(written: NodeFile, file: Path, env: Mapping[str, str]) -> NodeConfig:
         lease_ttl_s=float(written.coordination.lease_ttl_seconds or limits.LEASE_TTL_S),
         stream=_stream(written.stream, paths, data_dir),
         store_path=paths.maybe(written.store.path) or data_dir / "crewlet.db",
-        operator_token_file=data_dir / "operator-token",
         api=ApiConfig(
             host=written.api.host,
             port=written.api.port,
             tokens=tuple(ApiToken(token.id, token.token) for token in written.api.auth.tokens),
+            token_file=data_dir / "operator-token",
             allow_anonymous_read=written.api.auth.allow_anonymous_read,
         ),
         logging=LoggingConfig(written.logging.level, written.logging.format),

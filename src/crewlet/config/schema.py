@@ -10,20 +10,26 @@ from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from crewlet.config.node_file import NodeFile
-from crewlet.config.other_file import FileKind
 from crewlet.org import CompanyDocument, DocumentPart
 
-__all__ = ["schema_of"]
+__all__ = ["company_schema", "node_schema"]
 
-_ROOTS: Final[dict[FileKind, type[DocumentPart]]] = {"company": CompanyDocument, "node": NodeFile}
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 _Schema = dict[str, Any]
 
 
-def schema_of(kind: FileKind) -> _Schema:
-    """The schema of one kind of file, described with the words that stand beside its fields."""
-    root = _ROOTS[kind]
+def company_schema() -> _Schema:
+    """The schema of the company document, described with the words that stand beside its fields."""
+    return _schema_of(CompanyDocument)
+
+
+def node_schema() -> _Schema:
+    """The schema of the node file, described likewise."""
+    return _schema_of(NodeFile)
+
+
+def _schema_of(root: type[DocumentPart]) -> _Schema:
     schema = root.model_json_schema()
     models = {model.__name__: model for model in _subclasses(DocumentPart)}
     for part in (schema, *cast("dict[str, _Schema]", schema.get("$defs", {})).values()):
