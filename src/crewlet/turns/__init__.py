@@ -1,0 +1,14 @@
+"""The turn engine: from a trigger, through phases and rounds, to an outcome. Knows nothing of leases and queues."""
+
+from crewlet.turns.config import TurnConfig
+from crewlet.turns.engine import TurnEngine
+from crewlet.turns.setup import CompanyBrief, SeatBrief, ToolSurface, TurnSetup
+
+__all__ = [
+    "CompanyBrief",
+    "SeatBrief",
+    "ToolSurface",
+    "TurnConfig",
+    "TurnEngine",
+    "TurnSetup",
+]

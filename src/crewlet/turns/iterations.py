@@ -1,0 +1,143 @@
+"""The work of one turn: execute, review, and again while the review sends it back and no guard objects."""
+
+from __future__ import annotations
+
+from crewlet.events.types import TurnGuardBreach
+from crewlet.inbox import Decision, Reply
+from crewlet.turns.builtin_submit_review import ReviewDecision, SubmitReview
+from crewlet.turns.builtin_submit_work import SubmitWork, WorkOutcome, WorkSubmission
+from crewlet.turns.builtin_tool_discovery import ActivateTool, ListServerTools
+from crewlet.turns.phase import Phase, PhaseEnd, PhasePlan
+from crewlet.turns.phase_record import PhaseClosing, PhaseRecord, lean
+from crewlet.turns.prior_work import PriorIteration
+from crewlet.turns.prompt_messages import executor_message, reviewer_message
+from crewlet.turns.prompts import executor_system, reviewer_system
+from crewlet.turns.round_step import Step
+from crewlet.turns.setup import TurnSetup
+from crewlet.turns.toolbox import Toolbox
+from crewlet.turns.turn_end import Breach, TurnEnd, ended_by_guard, guard_after
+from crewlet.turns.turn_scope import TurnScope
+
+__all__ = ["Iterations", "close_phase"]
+
+EXECUTE = "execute"
+REVIEW = "review"
+
+
+class Iterations:
+    """Runs the phases of one turn in its scope, on prompts that are frozen when it is made."""
+
+    def __init__(self, scope: TurnScope, setup: TurnSetup) -> None:
+        self._scope = scope
+        self._setup = setup
+        self._executor_system = executor_system(setup)
+        self._reviewer_system = reviewer_system(setup)
+        self._prior: list[PriorIteration] = []
+
+    async def run(self) -> TurnEnd:
+        """To an end of the turn's own. Raises what a phase raises."""
+        config = self._scope.config
+        depth = self._scope.trigger.delegation_depth
+        if depth >= config.delegation_depth_limit:
+            breach = Breach("depth_cap", f"this ask is {depth} deep, the limit is {config.delegation_depth_limit}")
+            return await self._breached(breach)
+        while True:
+            iterated = await self._iterate(len(self._prior) + 1)
+            if isinstance(iterated, TurnEnd):
+                return iterated
+            self._prior.append(iterated)
+            breach = guard_after(self._prior, max_iterations=config.max_iterations)
+            if breach is not None:
+                return await self._breached(breach, artifact=iterated.submission.summary)
+
+    async def _iterate(self, iteration: int) -> PriorIteration | TurnEnd:
+        self._scope.iterations = iteration
+        worked = await self._execute(iteration)
+        if isinstance(worked, TurnEnd):
+            return worked
+        submission, record = worked
+        if submission.outcome is WorkOutcome.NO_ACTION and self._scope.trigger.reply is Reply.NONE:
+            return TurnEnd(decision=Decision.SKIPPED, finished=True, artifact=submission.summary)
+        return await self._review(iteration, submission, record)
+
+    async def _execute(self, iteration: int) -> tuple[WorkSubmission, PhaseRecord] | TurnEnd:
+        scope, setup = self._scope, self._setup
+        work = SubmitWork()
+        pair = (ListServerTools(setup.tools), ActivateTool(setup.tools, scope.activated))
+        discovery = pair if setup.tools.servers() else ()
+        plan = PhasePlan(
+            phase=EXECUTE,
+            iteration=iteration,
+            model=setup.executor,
+            system=self._executor_system,
+            user=executor_message(scope.trigger, self._prior, now=scope.clock.now()),
+            toolbox=Toolbox(
+                work, [*discovery, *setup.tools.builtins()], surface=setup.tools, activated=scope.activated
+            ),
+            max_rounds=scope.config.max_tool_rounds,
+            streams=True,
+        )
+        end, record = await self._run(plan)
+        if end.step is Step.WAITING:
+            await close_phase(scope, PhaseClosing(decision="waiting"))
+            said = end.text if work.submission is None else work.submission.summary
+            return TurnEnd(decision=Decision.DONE, finished=True, artifact=said, asks=end.asks)
+        rescued = work.submission is None
+        submission = work.submission or WorkSubmission(outcome=WorkOutcome.INCOMPLETE, summary=end.text)
+        await close_phase(scope, PhaseClosing(decision=str(submission.outcome), rescued=rescued))
+        return submission, record
+
+    async def _review(
+        self, iteration: int, submission: WorkSubmission, executed: PhaseRecord
+    ) -> PriorIteration | TurnEnd:
+        scope = self._scope
+        submit = SubmitReview()
+        plan = PhasePlan(
+            phase=REVIEW,
+            iteration=iteration,
+            model=self._setup.reviewer,
+            system=self._reviewer_system,
+            user=reviewer_message(scope.trigger, submission, executed.executions, self._prior),
+            toolbox=Toolbox(submit),
+            max_rounds=scope.config.review_max_rounds,
+        )
+        await self._run(plan)
+        review = submit.review
+        if review is None:
+            error = "the review ended without a decision"
+            await close_phase(scope, PhaseClosing(failed=True, error=error, error_kind="no_decision"))
+            return _failed(submission.summary, error, "no_decision")
+        await close_phase(scope, PhaseClosing(decision=str(review.decision), notes=review.notes))
+        artifact = review.final_artifact or submission.summary
+        if review.decision is ReviewDecision.DONE:
+            return TurnEnd(decision=Decision.DONE, finished=True, artifact=artifact)
+        if review.decision is ReviewDecision.FAILED:
+            return _failed(artifact, review.notes, "judged_failed")
+        calls = tuple(executed.executions)
+        return PriorIteration(iteration=iteration, calls=calls, submission=submission, review=review)
+
+    async def _run(self, plan: PhasePlan) -> tuple[PhaseEnd, PhaseRecord]:
+        end = await Phase(plan, self._scope).run()
+        record = self._scope.open_phase
+        assert record is not None
+        return end, record
+
+    async def _breached(self, breach: Breach, *, artifact: str = "") -> TurnEnd:
+        events = self._scope.events
+        await events.tell(TurnGuardBreach(**events.of_turn, kind=breach.kind, detail=breach.detail))
+        return ended_by_guard(breach, artifact=artifact)
+
+
+async def close_phase(scope: TurnScope, closing: PhaseClosing) -> None:
+    """Publish the record of the phase that is open, if any; without its long texts where the whole is too large."""
+    record, scope.open_phase = scope.open_phase, None
+    if record is None:
+        return
+    completed = record.completed(
+        closing, scope.events.of_turn, scope.summary, duration_ms=scope.elapsed_ms(record.started_s)
+    )
+    await scope.events.tell(completed, record.trace, smaller=lean)
+
+
+def _failed(artifact: str, error: str, kind: str) -> TurnEnd:
+    return TurnEnd(decision=Decision.FAILED, finished=True, artifact=artifact, error=error, error_kind=kind)

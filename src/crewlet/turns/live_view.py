@@ -1,0 +1,106 @@
+"""The live frames of one phase: where it stands, the call that runs, the text as it streams in."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from crewlet.base import limits
+from crewlet.base.tasks import Tasks
+from crewlet.base.trace import Trace
+from crewlet.events.types import AgentTurnProgress, ToolExecution
+from crewlet.turns.turn_events import TurnEvents
+
+__all__ = ["LiveText", "LiveView"]
+
+
+class LiveView:
+    """Publishes one phase's ``agent_turn_progress`` frames. They are live only, so results are cut in them."""
+
+    def __init__(self, events: TurnEvents, trace: Trace, *, phase: str, iteration: int, model: str) -> None:
+        self._events = events
+        self._trace = trace
+        self._phase = phase
+        self._iteration = iteration
+        self.model = model
+
+    async def opened(self) -> None:
+        """The frame before the first round; its round is -1."""
+        await self._frame(-1, "opened")
+
+    async def said(self, round_num: int, text: str, *, state: str = "answered") -> None:
+        """The text of a round as far as it is known."""
+        await self._frame(round_num, state, text=text)
+
+    async def calling(self, call: ToolExecution, text: str) -> None:
+        """A call is about to be made."""
+        await self._frame(call.round, "calling", text=text, running=call)
+
+    async def called(self, call: ToolExecution) -> None:
+        """A call came back."""
+        if len(call.result) > limits.LIVE_RESULT_MAX_CHARS:
+            cut = f"{call.result[: limits.LIVE_RESULT_MAX_CHARS]}…"
+            call = msgspec.structs.replace(call, result=cut, error=cut if call.error else "")
+        await self._frame(call.round, "called", finished=call)
+
+    def streaming(self, round_num: int) -> LiveText:
+        """The text of one reply while it streams in."""
+        return LiveText(self, round_num, every_s=self._events.config.live_text_every_s)
+
+    async def _frame(
+        self,
+        round_num: int,
+        state: str,
+        *,
+        text: str = "",
+        running: ToolExecution | None = None,
+        finished: ToolExecution | None = None,
+    ) -> None:
+        frame = AgentTurnProgress(
+            **self._events.of_turn,
+            phase=self._phase,
+            iteration=self._iteration,
+            round_num=round_num,
+            state=state,
+            partial_text=text,
+            running_call=running,
+            finished_call=finished,
+            model=self.model,
+        )
+        await self._events.tell(frame, self._trace)
+
+
+class LiveText:
+    """Collects one reply's text and publishes all of it so far, at most once in ``every_s``.
+
+    The task behind it starts with the first piece, so a model that does not stream pays nothing.
+    """
+
+    def __init__(self, view: LiveView, round_num: int, *, every_s: float) -> None:
+        self._view = view
+        self._round = round_num
+        self._every_s = every_s
+        self._pieces: list[str] = []
+        self._more = asyncio.Event()
+        self._tasks: Tasks | None = None
+
+    def add(self, piece: str) -> None:
+        """Take the next piece; never blocks."""
+        self._pieces.append(piece)
+        self._more.set()
+        if self._tasks is None:
+            self._tasks = Tasks("turn")
+            self._tasks.start("live_text", self._pump())
+
+    async def close(self) -> None:
+        """End the stream. A frame still on its way is dropped: the whole reply follows it."""
+        if self._tasks is not None:
+            await self._tasks.close()
+
+    async def _pump(self) -> None:
+        while True:
+            await self._more.wait()
+            self._more.clear()
+            await self._view.said(self._round, "".join(self._pieces), state="streaming")
+            await asyncio.sleep(self._every_s)

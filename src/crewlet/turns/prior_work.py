@@ -1,0 +1,85 @@
+"""What earlier iterations of a turn did, kept short enough to be told again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from crewlet.base import limits
+from crewlet.events.types import ToolExecution
+from crewlet.turns.builtin_submit_review import SUBMIT_REVIEW, Review
+from crewlet.turns.builtin_submit_work import SUBMIT_WORK, WorkSubmission
+
+__all__ = ["PriorIteration", "render_calls", "render_prior", "render_submission"]
+
+_FINISHERS = frozenset({SUBMIT_WORK, SUBMIT_REVIEW})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorIteration:
+    """One closed iteration that the review sent back."""
+
+    iteration: int
+    calls: tuple[ToolExecution, ...]
+    submission: WorkSubmission
+    review: Review
+
+
+def render_prior(prior: Sequence[PriorIteration]) -> str:
+    """The closed iterations for the next one: what was called, what came of it, what the review wants changed."""
+    parts: list[str] = []
+    for each in prior:
+        parts.append(f"### Iteration {each.iteration}")
+        parts.append(render_calls(each.calls, with_results=False))
+        parts.append(render_submission(each.submission))
+        if each.review.completed_work:
+            parts.append(f"Already done, not to be done again: {each.review.completed_work}")
+        parts.append(f"The review sent it back: {each.review.notes}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def render_calls(calls: Sequence[ToolExecution], *, with_results: bool) -> str:
+    """One line a call, the latest of many, arguments and results cut; the calls that ended phases are left out."""
+    told = [call for call in calls if call.name not in _FINISHERS]
+    if not told:
+        return "No tool was called."
+    left_out = len(told) - limits.PRIOR_CALLS_MAX
+    lines = [f"({left_out} earlier calls are left out)"] if left_out > 0 else []
+    for call in told[-limits.PRIOR_CALLS_MAX :]:
+        state = "failed" if call.error else "ok"
+        lines.append(f"- {call.name}({_elided(call.arguments)}): {state}")
+        if with_results or call.error:
+            lines.append(f"  {_cut(call.result, limits.PRIOR_CALL_MAX_CHARS)}")
+    return "\n".join(["Tool calls:", *lines])
+
+
+def render_submission(submission: WorkSubmission) -> str:
+    """A submission as its reviewer, or the next iteration, reads it."""
+    lines = [f"Outcome: {submission.outcome}"]
+    if submission.deliveries:
+        lines.append(f"Delivered through: {', '.join(submission.deliveries)}")
+    if submission.evidence:
+        lines.append(f"Evidence: {submission.evidence}")
+    if submission.open_questions:
+        lines.append("Open questions: " + "; ".join(submission.open_questions))
+    lines.append(f"Result:\n{_tail(submission.summary, limits.PRIOR_ARTIFACT_MAX_CHARS)}")
+    return "\n".join(lines)
+
+
+def _elided(arguments: Mapping[str, object]) -> str:
+    shown = (f"{name}={_cut(_text(value), limits.PRIOR_VALUE_MAX_CHARS)}" for name, value in arguments.items())
+    return _cut(", ".join(shown), limits.PRIOR_CALL_MAX_CHARS)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def _tail(text: str, most: int) -> str:
+    return text if len(text) <= most else f"…{text[-most:]}"

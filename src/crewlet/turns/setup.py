@@ -1,0 +1,70 @@
+"""What a turn is given besides its trigger: who it is, its company, its models and its tools. ``node`` fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from crewlet.llm import Model
+from crewlet.tools import Tool, ToolRow
+
+__all__ = ["CompanyBrief", "SeatBrief", "ToolSurface", "TurnSetup"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompanyBrief:
+    """What every prompt says of the company."""
+
+    name: str
+    mission: str = ""
+    vision: str = ""
+    policies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeatBrief:
+    """What the prompt says of the seat. ``team`` and ``human_colleagues`` are finished lines, one a colleague."""
+
+    handle: str
+    name: str
+    agent_id: str = ""
+    goal: str = ""
+    backstory: str = ""
+    responsibilities: tuple[str, ...] = ()
+    guidelines: tuple[str, ...] = ()
+    unit: str = ""
+    manager: str = ""
+    team: tuple[str, ...] = ()
+    human_colleagues: tuple[str, ...] = ()
+
+
+class ToolSurface(Protocol):
+    """The tools of one seat, as the registry has them while the turn runs."""
+
+    def builtins(self) -> Sequence[Tool]:
+        """The tools that the engine itself serves; all are offered from the first round on."""
+        ...
+
+    def servers(self) -> Sequence[tuple[str, int, bool]]:
+        """Each tool server: its name, how many tools it has, and whether it failed to start."""
+        ...
+
+    def server_tools(self, server: str) -> Sequence[ToolRow]:
+        """What a server offers; empty for one that is unknown or failed."""
+        ...
+
+    def find(self, name: str) -> Tool | None:
+        """The tool of that name, built-in or served."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnSetup:
+    """Everything that one turn works with; fixed when the turn begins."""
+
+    seat: SeatBrief
+    company: CompanyBrief
+    executor: Model
+    reviewer: Model
+    tools: ToolSurface

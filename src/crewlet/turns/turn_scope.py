@@ -1,0 +1,67 @@
+"""What the phases of one running turn share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from crewlet.base.clock import Clock
+from crewlet.base.fence import Fence
+from crewlet.base.ids import Ids
+from crewlet.base.trace import Trace, child_of
+from crewlet.events.types import TriggerSummary
+from crewlet.inbox import Trigger
+from crewlet.llm import Usage
+from crewlet.tools import CallContext, Tool
+from crewlet.turns.config import TurnConfig
+from crewlet.turns.phase_record import PhaseRecord
+from crewlet.turns.turn_events import TurnEvents
+
+__all__ = ["TurnScope"]
+
+
+@dataclass(slots=True, kw_only=True)
+class TurnScope:
+    """One turn while it runs, in one task: its right to act, its record so far, and what its calls have reached.
+
+    ``open_phase`` is the phase whose record has not been published yet; whoever ends the turn publishes it.
+    """
+
+    trigger: Trigger
+    summary: TriggerSummary
+    fence: Fence
+    events: TurnEvents
+    config: TurnConfig
+    clock: Clock
+    ids: Ids
+    activated: dict[str, Tool] = field(default_factory=dict[str, Tool])
+    calls_made: Counter[str] = field(default_factory=Counter[str])
+    usage: Usage = field(default_factory=Usage)
+    models: dict[str, str] = field(default_factory=dict[str, str])
+    provider_key: str = ""
+    iterations: int = 0
+    reached_outside: bool = False
+    open_phase: PhaseRecord | None = None
+
+    def context_for(self, tool: str, phase: Trace) -> CallContext:
+        """The context of the next call of ``tool``, and the call counted."""
+        ordinal = self.calls_made[tool]
+        self.calls_made[tool] += 1
+        trigger = self.trigger
+        return CallContext(
+            handle=trigger.handle,
+            turn_id=self.events.turn_id,
+            work_key=trigger.work_key,
+            fence=self.fence,
+            trace=child_of(phase, self.ids),
+            ordinal=ordinal,
+            delegation_depth=trigger.delegation_depth,
+            delegation_chain=trigger.delegation_chain,
+            task=trigger.task,
+            answers_channel=trigger.answers_channel,
+            reply=str(trigger.reply),
+        )
+
+    def elapsed_ms(self, since_s: float) -> int:
+        """Whole milliseconds since ``since_s`` on the clock that never goes back."""
+        return int((self.clock.elapsed_s() - since_s) * 1000)
