@@ -9,6 +9,8 @@ BROAD_HANDLERS: dict[str, str] = {
     "backends/nats/link.py": "an error would end the client's read loop and leave the whole node deaf",
     "store/readers.py": "a caller's function failed: its error is that caller's answer, and the thread goes on",
     "store/writer.py": "as in the readers; the thread's own failure is told to whoever opened it",
+    "turns/engine.py": "a fault of the engine ends its turn as failed: raised, it would be redelivered to fail again",
+    "turns/tool_calls.py": "a fault of one tool is a failed result that the model reads",
 }
 """Modules with a supervisor that may catch everything."""
 

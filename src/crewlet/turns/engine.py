@@ -58,8 +58,7 @@ class TurnEngine:
             end, cause = await self._work(scope, setup)
             await close_phase(scope, closing_of(end))
             outcome = await self._complete(scope, end, started_s)
-        except Exception as panic:
-            # The one supervisor of a turn: what gets here is a defect, and a redelivery would only meet it again.
+        except Exception as panic:  # noqa: BLE001 - supervisor: a defect, which a redelivery would only meet again
             _log.exception("turn_phase_panicked", seat=trigger.handle, turn=scope.events.turn_id)
             return await self._bury(scope, panic, started_s)
         if end.deferred and cause is not None:
@@ -125,7 +124,7 @@ class TurnEngine:
         for tell in told:
             try:
                 await tell()
-            except Exception:
+            except Exception:  # noqa: BLE001 - supervisor: what buries a fault must not raise another
                 _log.exception("turn_burial_failed", seat=scope.trigger.handle, turn=events.turn_id)
         return TurnOutcome(
             turn_id=events.turn_id,

@@ -56,9 +56,9 @@ async def call_tool(tool: Tool, call: ToolCall, context: CallContext, *, backsto
         return _unknown(f"`{name}` did not answer: {unavailable}; it may have had its effect all the same")
     except CrewletError as failure:
         return ToolResult(f"`{name}` failed: {failure}", is_error=True)
-    except Exception as failure:
-        # A supervisor: a fault in one tool costs its call and not the turn.
+    except Exception as failure:  # noqa: BLE001 - supervisor: a fault in one tool costs its call and not the turn
         _log.exception("tool_call_panicked", seat=context.handle, turn=context.turn_id, tool=name)
+        what = f"{type(failure).__name__}: {failure}"
         return _unknown(f"`{name}` failed: {what}; it may have had its effect all the same")
 
 
