@@ -24,13 +24,13 @@ def unknown_fields(known: msgspec.Struct, raw: Mapping[str, Any]) -> dict[str, A
 def put_back(known: object, rest: object) -> object:
     """``known``, as builtins, with what :func:`unknown_fields` took out; a known field is never overwritten.
 
-    The rest of a list goes back by index, and is dropped where the list has since changed its length.
+    The rest of a tuple goes back by index, and is dropped where the tuple has since changed its length.
     """
     if isinstance(known, dict) and isinstance(rest, Mapping):
         fields, more = cast("dict[str, object]", known), cast("Mapping[str, object]", rest)
         return {**more, **{name: put_back(value, more.get(name)) for name, value in fields.items()}}
-    if isinstance(known, list) and isinstance(rest, list):
-        items, others = cast("list[object]", known), cast("list[object]", rest)
+    if isinstance(known, tuple) and isinstance(rest, list):
+        items, others = cast("tuple[object, ...]", known), cast("list[object]", rest)
         if len(items) == len(others):
             return [put_back(*pair) for pair in zip(items, others, strict=True)]
     return cast("object", known)
