@@ -31,7 +31,7 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 class Answer:
     """What a turn answers an ask with, and which turn it was."""
 
-    def __init__(  # noqa: PLR0913 - the facts of one answer
+    def __init__(
         self, *, responder: str, content: str, failed: bool, turn_id: str, work_key: str, trace: Trace
     ) -> None:
         self.responder = responder

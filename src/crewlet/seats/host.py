@@ -43,6 +43,14 @@ class SeatHooks(Protocol):
         """Undo :meth:`on_acquire`; harmless where it got only half way. Raises when the teardown is unproven."""
         ...
 
+    async def on_unproven(self, handle: str) -> None:
+        """A renew failed: the seat is kept, but no turn may start until one succeeds (S-056)."""
+        ...
+
+    async def on_proven(self, handle: str) -> None:
+        """A renew succeeded: turns may start again, also after a deferral had stopped the consumer."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostConfig:
@@ -164,12 +172,16 @@ class Host:
                 _log.warning("seat_renew_unknown", seat=handle, error=str(error))
                 if asked_at_s - held.renewed_at_s > self._config.ttl_s:
                     await self._release(handle, ReleaseMode.FENCED)
+                else:
+                    await self._hooks.on_unproven(handle)
                 continue
             if renewed is None:
                 _log.warning("seat_lease_lost", seat=handle, epoch=held.lease.epoch)
                 await self._release(handle, ReleaseMode.FENCED)
             elif handle in self._held:
                 held.lease, held.renewed_at_s = renewed, asked_at_s
+                if held.established and not self._draining:
+                    await self._hooks.on_proven(handle)
 
     async def _claim_missing(self) -> None:
         missing = [handle for handle in self._wanted if handle not in self._held and handle not in self._undead]

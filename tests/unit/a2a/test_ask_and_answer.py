@@ -1,0 +1,190 @@
+"""One agent asks another: one question, one answer, closed, and every step repeatable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from crewlet import topics
+from crewlet.a2a import A2aService, Answer, AskTool, answer_wake_id, request_wake_id
+from crewlet.backends.memory.records import MemoryBucket, MemoryRecordStore
+from crewlet.base.errors import Unavailable
+from crewlet.base.fence import OpenFence
+from crewlet.base.trace import Trace
+from crewlet.coordination import CHANNELS, Channels, ChannelStatus
+from crewlet.events import Event
+from crewlet.events.types import A2aChannelClosed, A2aMessage, A2aRequest
+from crewlet.testing import SeededIds, VirtualClock
+from crewlet.tools import CallContext, reaches_outside
+
+pytestmark = pytest.mark.virtual_time
+
+_TRACE = Trace("a" * 32, "b" * 16)
+_CONTEXT = CallContext(
+    handle="ceo",
+    turn_id="t1",
+    work_key="w1",
+    fence=OpenFence(),
+    trace=_TRACE,
+    delegation_depth=1,
+    delegation_chain=("boss",),
+    task="What should we build first?",
+    answers_channel="outer",
+    reply="engine",
+)
+
+
+@dataclass
+class _World:
+    """A company of agents and a person, its channels, and everything that was published."""
+
+    bucket: MemoryBucket
+    published: list[tuple[str, Event]] = field(default_factory=list[tuple[str, Event]])
+    fail_on: str = ""
+
+    def __post_init__(self) -> None:
+        clock = VirtualClock()
+        self.channels = Channels(MemoryRecordStore(self.bucket))
+        self.service = A2aService(channels=self.channels, publish=self.publish, clock=clock, ids=SeededIds(3))
+        self.tool = AskTool(self.service, self)
+
+    def agents(self) -> tuple[str, ...]:
+        return ("ceo", "cto")
+
+    def is_human(self, handle: str) -> bool:
+        return handle == "ann"
+
+    async def publish(self, topic: str, event: Event) -> Event:
+        if event.type == self.fail_on:
+            raise Unavailable("the broker is away")
+        self.published.append((topic, event))
+        return event
+
+    def ids(self) -> Iterable[str]:
+        return {event.id for _, event in self.published}
+
+    def wake(self, kind: type[A2aRequest | A2aMessage]) -> Event:
+        return next(event for _, event in self.published if isinstance(event.data, kind))
+
+
+@pytest.fixture
+async def world() -> _World:
+    return _World(MemoryBucket(CHANNELS, VirtualClock()))
+
+
+def _answer(content: str = "SQLite") -> Answer:
+    return Answer(responder="cto", content=content, failed=False, turn_id="t2", work_key="w2", trace=_TRACE)
+
+
+@pytest.mark.spec("E-200", "E-201")
+async def test_an_ask_is_recorded_and_wakes_the_colleague_with_the_question(world: _World) -> None:
+    """The brief travels on the wake in the target's inbox, one level deeper in the chain of delegation."""
+    result = await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)
+
+    assert (result.ends_turn, result.is_error) == (True, False)
+    channel = await world.channels.get(result.ask)
+    assert channel is not None
+    assert (channel.status, channel.participants) == (ChannelStatus.OPEN, ("ceo", "cto"))
+    topic, wake = next((t, e) for t, e in world.published if isinstance(e.data, A2aRequest))
+    assert topic == topics.agent_inbox("cto")
+    assert wake.id == request_wake_id(result.ask)
+    assert (wake.delegation_depth, wake.delegation_chain) == (2, ("boss", "ceo"))
+    assert wake.trace_id == _TRACE.trace_id
+
+
+async def test_the_same_ask_again_is_the_same_channel_and_the_same_events(world: _World) -> None:
+    """A turn that runs again from its start opens nothing new, under whatever turn id it runs."""
+    first = await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)
+    before = world.ids()
+    again = await world.tool.call({"handle": "cto", "brief": "Which database?"}, replace(_CONTEXT, turn_id="t9"))
+
+    assert again.ask == first.ask
+    assert world.ids() == before
+
+
+async def test_another_question_of_the_same_work_is_another_channel(world: _World) -> None:
+    """Only a repeat is the same ask."""
+    first = await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)
+    other = await world.tool.call({"handle": "cto", "brief": "Which language?"}, _CONTEXT)
+
+    assert other.ask != first.ask
+
+
+@pytest.mark.spec("E-201", "E-207", "E-208")
+async def test_an_answer_wakes_the_asker_with_its_task_and_closes_the_channel(world: _World) -> None:
+    """The woken turn knows what the asking one was to do, and the close names the turn that answered."""
+    ask = (await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)).ask
+
+    assert await world.service.answer(ask, _answer())
+
+    wake = world.wake(A2aMessage)
+    assert isinstance(wake.data, A2aMessage)
+    assert (wake.data.content, wake.data.task) == ("SQLite", "What should we build first?")
+    assert (wake.data.answers_channel, wake.data.reply) == ("outer", "engine")
+    assert (wake.id, wake.delegation_depth, wake.delegation_chain) == (answer_wake_id(ask), 1, ("boss",))
+    closed = next(event.data for _, event in world.published if isinstance(event.data, A2aChannelClosed))
+    assert (closed.closed_by, closed.turn_id, closed.message_count) == ("cto", "t2", 2)
+    channel = await world.channels.get(ask)
+    assert channel is not None
+    assert channel.status is ChannelStatus.CLOSED
+
+
+async def test_an_answer_that_broke_off_is_finished_by_its_repeat(world: _World) -> None:
+    """The channel was marked as answered, but the wake did not go out: the repeat sends it and closes."""
+    ask = (await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)).ask
+    world.fail_on = "a2a_message"
+    with pytest.raises(Unavailable):
+        await world.service.answer(ask, _answer())
+    world.fail_on = ""
+
+    assert await world.service.answer(ask, _answer())
+
+    assert world.wake(A2aMessage).id == answer_wake_id(ask)
+
+
+@pytest.mark.spec("E-206")
+async def test_an_unknown_channel_refuses_an_answer(world: _World) -> None:
+    """Nothing is published for an ask that nobody recorded."""
+    assert not await world.service.answer("no-such-channel", _answer())
+
+    assert world.published == []
+
+
+async def test_a_repeated_answer_to_a_closed_channel_sends_nothing_again(world: _World) -> None:
+    """Closed means that the wake went out."""
+    ask = (await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)).ask
+    await world.service.answer(ask, _answer())
+    before = len(world.published)
+
+    assert await world.service.answer(ask, _answer("MySQL"))
+
+    assert len(world.published) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"handle": "ceo", "brief": "Hm?"}, "that is you"),
+        ({"handle": "ann", "brief": "Hm?"}, "a person"),
+        ({"handle": "cfo", "brief": "Hm?"}, "you can ask: cto"),
+        ({"handle": "cto", "brief": " "}, "brief"),
+    ],
+)
+async def test_an_ask_that_cannot_be_made_tells_the_model_why(
+    world: _World, arguments: dict[str, object], says: str
+) -> None:
+    """It is an error result, not the end of the turn, and nothing was recorded."""
+    result = await world.tool.call(arguments, _CONTEXT)
+
+    assert result.is_error
+    assert not result.ends_turn
+    assert says in result.text
+    assert world.published == []
+
+
+@pytest.mark.spec("S-126")
+async def test_an_ask_counts_as_reaching_outside(world: _World) -> None:
+    """It is first-party, but it wakes a colleague; its own annotations say so."""
+    assert reaches_outside(world.tool.row)

@@ -1,0 +1,204 @@
+"""Holding seats: claims, admission by freshness, the fence, and letting go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from crewlet.backends.memory.leases import MemoryLeases
+from crewlet.base.errors import Fenced, StartRefused, Unavailable
+from crewlet.coordination import Lease
+from crewlet.seats import Host, HostConfig, ReleaseMode
+from crewlet.testing import VirtualClock
+
+pytestmark = pytest.mark.virtual_time
+
+_TTL_S = 45.0
+_HEARTBEAT_S = 15.0
+
+
+@dataclass
+class _Hooks:
+    """Records what the host asks of its node; a seat in ``broken`` cannot be established, in ``stuck`` not released."""
+
+    broken: set[str] = field(default_factory=set[str])
+    stuck: set[str] = field(default_factory=set[str])
+    log: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    async def on_acquire(self, handle: str, lease: Lease) -> None:
+        self.log.append(("acquire", handle))
+        if handle in self.broken:
+            raise StartRefused("no inbox")
+
+    async def on_release(self, handle: str, mode: ReleaseMode) -> None:
+        self.log.append((f"release {mode}", handle))
+        if handle in self.stuck:
+            raise StartRefused("a child does not die")
+
+    async def on_unproven(self, handle: str) -> None:
+        self.log.append(("unproven", handle))
+
+    async def on_proven(self, handle: str) -> None:
+        self.log.append(("proven", handle))
+
+
+class _Flaky(MemoryLeases):
+    """The twin, behind a store that can be cut off."""
+
+    cut = False
+
+    async def renew(self, lease: Lease, *, ttl_s: float) -> Lease | None:
+        if self.cut:
+            raise Unavailable("cut off")
+        return await super().renew(lease, ttl_s=ttl_s)
+
+
+@dataclass
+class _World:
+    clock: VirtualClock
+    leases: _Flaky
+    hooks: _Hooks
+    host: Host
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[_World]:
+    clock = VirtualClock()
+    leases, hooks = _Flaky(clock), _Hooks()
+    config = HostConfig(owner="node-0:1", node_id="node-0", ttl_s=_TTL_S)
+    host = Host(leases=leases, hooks=hooks, clock=clock, config=config)
+    yield _World(clock, leases, hooks, host)
+    await host.release_all()
+
+
+async def test_a_node_alone_holds_every_seat(world: _World) -> None:
+    """Every seat is claimed, established and admits turns under the epoch of its lease."""
+    await world.host.start(["ceo", "cto"])
+
+    assert world.host.held() == ("ceo", "cto")
+    assert world.host.may_start("ceo") == 1
+    assert {lease.resource for lease in await world.leases.held("seat")} == {"seat:ceo", "seat:cto"}
+
+
+@pytest.mark.spec("S-053")
+async def test_a_grant_admits_turns_for_one_heartbeat_after_its_last_renew(world: _World) -> None:
+    """A seat that is held but was not proven lately starts nothing."""
+    await world.host.start(["ceo"])
+    world.leases.cut = True
+
+    await asyncio.sleep(_HEARTBEAT_S - 0.1)
+    fresh = world.host.may_start("ceo")
+    await asyncio.sleep(0.2)
+
+    assert fresh == 1
+    assert world.host.may_start("ceo") is None
+    assert world.host.epoch_of("ceo") == 1
+
+
+async def test_a_healthy_hour_never_reads_as_stale(world: _World) -> None:
+    """Renews start early enough that a turn may start at any moment."""
+    await world.host.start(["ceo"])
+
+    admitted = []
+    for _ in range(3600):
+        await asyncio.sleep(1.0)
+        admitted.append(world.host.may_start("ceo"))
+
+    assert set(admitted) == {1}
+
+
+@pytest.mark.spec("S-056", "C-004")
+async def test_an_outage_keeps_the_seat_and_stops_its_turns_until_it_is_over(world: _World) -> None:
+    """The consumer is told at both edges; nothing is released over a store that does not answer for a while."""
+    await world.host.start(["ceo"])
+    world.leases.cut = True
+    await asyncio.sleep(_HEARTBEAT_S)
+    world.leases.cut = False
+    await asyncio.sleep(_HEARTBEAT_S)
+
+    assert [step for step, _ in world.hooks.log] == ["acquire", "unproven", "proven"]
+    assert world.host.may_start("ceo") == 1
+
+
+@pytest.mark.spec("S-042")
+async def test_an_outage_longer_than_the_ttl_ends_in_a_fenced_release(world: _World) -> None:
+    """Ambiguity is not loss, but a peer may have taken the seat by then."""
+    await world.host.start(["ceo"])
+    world.leases.cut = True
+
+    await asyncio.sleep(_TTL_S + _HEARTBEAT_S)
+
+    assert (f"release {ReleaseMode.FENCED}", "ceo") in world.hooks.log
+
+
+@pytest.mark.spec("S-076")
+async def test_the_fence_closes_on_another_epoch_of_the_same_seat(world: _World) -> None:
+    """A seat lost and claimed again here is another grant: what was admitted under the first stops."""
+    await world.host.start(["ceo"])
+    fence = world.host.fence("ceo", 1)
+    fence.check()
+    lease = (await world.leases.held("seat"))[0]
+    await world.leases.release(lease)
+
+    await asyncio.sleep(2 * _HEARTBEAT_S)
+
+    assert world.host.epoch_of("ceo") == 2
+    with pytest.raises(Fenced, match="epoch 1 is over"):
+        fence.check()
+
+
+@pytest.mark.spec("S-077")
+async def test_an_unreachable_store_does_not_close_the_fence(world: _World) -> None:
+    """It says nothing about ownership."""
+    await world.host.start(["ceo"])
+    fence = world.host.fence("ceo", 1)
+    world.leases.cut = True
+
+    await asyncio.sleep(_HEARTBEAT_S + 1)
+
+    assert world.host.may_start("ceo") is None
+    fence.check()
+
+
+async def test_a_seat_that_cannot_be_established_is_free_again(world: _World) -> None:
+    """Its lease is given back, and it is tried again at the next heartbeat."""
+    world.hooks.broken = {"ceo"}
+    await world.host.start(["ceo"])
+    free = await world.leases.held("seat")
+    world.hooks.broken = set()
+
+    await asyncio.sleep(_HEARTBEAT_S)
+
+    assert free == []
+    assert world.host.held() == ("ceo",)
+
+
+@pytest.mark.spec("S-044")
+async def test_a_teardown_that_is_not_proven_keeps_the_lease(world: _World) -> None:
+    """Nothing starts on the seat here, and nobody else can take it, until a retry of the teardown succeeds."""
+    world.hooks.broken = world.hooks.stuck = {"ceo"}
+    await world.host.start(["ceo"])
+
+    await asyncio.sleep(3 * _TTL_S)
+    stuck = (world.host.held(), world.host.may_start("ceo"), len(await world.leases.held("seat")))
+    world.hooks.broken = world.hooks.stuck = set()
+    await asyncio.sleep(2 * _HEARTBEAT_S)
+
+    assert stuck == ((), None, 1)
+    assert world.host.held() == ("ceo",)
+
+
+async def test_draining_admits_nothing_and_then_gives_every_seat_back(world: _World) -> None:
+    """What is held stays until it is released, voluntarily, so that a successor need not wait for a lapse."""
+    await world.host.start(["ceo"])
+
+    world.host.drain()
+    admitted = world.host.may_start("ceo")
+    await world.host.release_all()
+
+    assert admitted is None
+    assert world.hooks.log[-1] == (f"release {ReleaseMode.VOLUNTARY}", "ceo")
+    assert await world.leases.held("seat") == []
