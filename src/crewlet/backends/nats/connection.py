@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import structlog
 from nats import errors as nats_errors
 
-from crewlet.backends.nats.link import Interest, Link, Login, LoginRefused, TlsFiles, translated
+from crewlet.backends.nats.link import Interest, Link, Login, LoginRefused, TlsFiles, moved, translated
 from crewlet.backends.nats.wire import Message, NoResponders, NotDone, Unsubscribe, Wire
 from crewlet.base import limits
 from crewlet.base.errors import CrewletError, PayloadTooLarge, Unavailable
@@ -233,7 +233,7 @@ class Connection(Wire):
         try:
             await self._echo(limits.WIRE_PING_TIMEOUT_S)
         except Unavailable:
-            if link is self._link and link.progress() == before:
+            if link is self._link and not moved(before, link.progress()):
                 _log.warning("broker_silent", timeout_s=limits.WIRE_PING_TIMEOUT_S)
                 link.declare_lost()
 

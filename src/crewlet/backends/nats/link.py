@@ -11,11 +11,12 @@ import contextlib
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from pathlib import Path
+from typing import Final, TypeVar, cast
 
 import structlog
 from nats import errors as nats_errors
-from nats.aio.client import Client
+from nats.aio.client import Client, RawCredentials
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.aio.transport import TcpTransport
@@ -24,12 +25,15 @@ from crewlet.backends.nats.wire import Message
 from crewlet.base import limits
 from crewlet.base.errors import CrewletError, StartRefused, Unavailable
 
-__all__ = ["Link", "Login", "LoginRefused", "TlsFiles", "translated"]
+__all__ = ["Interest", "Link", "Login", "LoginRefused", "Progress", "TlsFiles", "moved", "translated"]
 
 _log = structlog.get_logger(__name__)
 
-_STATUS = "Status"
-_DESCRIPTION = "Description"
+_T = TypeVar("_T")
+
+_STATUS: Final = "Status"
+_DESCRIPTION: Final = "Description"
+_CREDENTIALS_PARTS: Final = ("-----BEGIN NATS USER JWT-----", "-----BEGIN USER NKEY SEED-----")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +66,25 @@ class Login:
     tls: TlsFiles | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Messages received, bytes that the operating system took, and bytes that wait for it to take them."""
+
+    received: int
+    taken_bytes: int
+    unsent_bytes: int
+
+
+def moved(before: Progress, after: Progress) -> bool:
+    """Whether the other side has shown life in between.
+
+    What the operating system takes from an idle link shows nothing, since it has room; from one with a backlog it
+    takes more only as the other side reads.
+    """
+    drained = before.unsent_bytes > 0 and after.taken_bytes > before.taken_bytes
+    return drained or after.received != before.received
+
+
 class LoginRefused(StartRefused):
     """The broker does not know us."""
 
@@ -76,31 +99,34 @@ class Link:
         self._last_error: Exception | None = None
 
     async def dial(self, urls: Sequence[str], login: Login, *, name: str) -> None:
-        """Connect to the first of ``urls`` that answers. Raises ``Unavailable``, or ``LoginRefused``."""
+        """Connect to the first of ``urls`` that answers. Raises ``Unavailable``, or ``StartRefused``."""
+        credentials = await asyncio.to_thread(_read_credentials, login.credentials) if login.credentials else ""
         try:
             async with asyncio.timeout(limits.WIRE_CONNECT_TIMEOUT_S):
-                await self._client.connect(
-                    list(urls),
-                    name=name,
-                    allow_reconnect=False,
-                    dont_randomize=True,
-                    # Zero means without end here; one lets each server of the list be tried twice.
-                    max_reconnect_attempts=1,
-                    reconnect_time_wait=cast("int", limits.WIRE_REDIAL_BACKOFF_FIRST_S),
-                    connect_timeout=cast("int", limits.WIRE_CONNECT_TIMEOUT_S),
-                    # The connection pings for itself, end to end; the library's own ping is a backstop.
-                    ping_interval=int(4 * limits.WIRE_PING_TIMEOUT_S),
-                    pending_size=0,
-                    error_cb=self._failed,
-                    disconnected_cb=self._disconnected,
-                    nkeys_seed_str=login.seed or None,
-                    user_credentials=login.credentials or None,
-                    token=login.token or None,
-                    tls=login.tls.context() if login.tls else None,
+                await _cancellable(
+                    self._client.connect(
+                        list(urls),
+                        name=name,
+                        allow_reconnect=False,
+                        dont_randomize=True,
+                        # Zero means without end here; one lets each server of the list be tried twice.
+                        max_reconnect_attempts=1,
+                        reconnect_time_wait=cast("int", limits.WIRE_REDIAL_BACKOFF_FIRST_S),
+                        connect_timeout=cast("int", limits.WIRE_CONNECT_TIMEOUT_S),
+                        # The connection pings for itself, end to end; the library's own ping is a backstop.
+                        ping_interval=int(4 * limits.WIRE_PING_TIMEOUT_S),
+                        pending_size=0,
+                        error_cb=self._failed,
+                        disconnected_cb=self._disconnected,
+                        nkeys_seed_str=login.seed or None,
+                        user_credentials=RawCredentials(credentials) if credentials else None,
+                        token=login.token or None,
+                        tls=login.tls.context() if login.tls else None,
+                    )
                 )
         except (nats_errors.Error, OSError) as error:
             self._client.abort()
-            raise _refused(self._last_error or error, urls, login) from error
+            raise _refused(self._last_error or error, urls) from error
         except BaseException:
             self._client.abort()
             raise
@@ -125,21 +151,20 @@ class Link:
         """What was accepted here and not yet taken by the operating system."""
         return self._client.unsent_bytes
 
-    def progress(self) -> tuple[int, int]:
-        """A value that changes while bytes still come in or go out."""
-        return self._client.stats["in_msgs"], self._client.unsent_bytes
+    def progress(self) -> Progress:
+        """How far traffic has come, to be compared with a later look: see :func:`moved`."""
+        return Progress(self._client.stats["in_msgs"], self._client.taken_bytes, self._client.unsent_bytes)
 
     async def publish(self, subject: str, payload: bytes, reply: str, headers: Mapping[str, str] | None) -> None:
         """Hand one message to the socket. Raises the library's errors: see :func:`translated`."""
-        await self._client.publish(subject, payload, reply, dict(headers) if headers else None)
+        await _cancellable(self._client.publish(subject, payload, reply, dict(headers) if headers else None))
 
     async def subscribe(self, subject: str, on_message: Callable[[Message], None]) -> Interest:
         """Call ``on_message`` for each message from now on; returns what ends it."""
         sink = _Sink(subject, on_message)
         # The library hands a message to a waiting future at once, without a queue and a task for each subscription.
-        subscribe = cast("Callable[..., Awaitable[Subscription]]", self._client.subscribe)  # pyright: ignore[reportUnknownMemberType]
-        subscription = await subscribe(subject, future=sink)
-        return Interest(self._client, subscription)
+        start = cast("Callable[..., Awaitable[Subscription]]", self._client.subscribe)  # pyright: ignore[reportUnknownMemberType]
+        return Interest(self._client, await _cancellable(start(subject, future=sink)))
 
     def declare_lost(self) -> None:
         """Drop the socket at once: the other side no longer answers."""
@@ -151,7 +176,7 @@ class Link:
         self._lost = True
         try:
             async with asyncio.timeout(limits.WIRE_CLOSE_TIMEOUT_S):
-                await self._client.close()
+                await _cancellable(self._client.close())
         except (TimeoutError, nats_errors.Error, OSError) as error:
             _log.debug("link_close_failed", error=repr(error))
         finally:
@@ -181,7 +206,7 @@ class Interest:
 
     async def withdraw(self) -> None:
         """Tell the broker to send no more. Raises the library's errors: see :func:`translated`."""
-        await self._client.withdraw(self._subscription)
+        await _cancellable(self._client.withdraw(self._subscription))
 
     def forget(self) -> None:
         """Hand on nothing more."""
@@ -195,13 +220,34 @@ def translated(error: Exception, subject: str) -> CrewletError:
     return Unavailable(f"{subject}: {error or type(error).__name__}")
 
 
-def _refused(error: Exception, urls: Sequence[str], login: Login) -> CrewletError:
+def _read_credentials(path: str) -> str:
+    try:
+        text = Path(path).expanduser().read_text(encoding="ascii")
+    except (OSError, ValueError) as error:
+        raise StartRefused(f"cannot read the credentials file {path}: {error}", "check stream.credentials") from error
+    # The library searches a file that lacks either of them for ever, on the event loop.
+    if not all(part in text for part in _CREDENTIALS_PARTS):
+        raise StartRefused(f"{path} is not a credentials file: it holds no login and seed", "check stream.credentials")
+    return text
+
+
+def _refused(error: Exception, urls: Sequence[str]) -> CrewletError:
     where = ", ".join(urls)
-    if isinstance(error, FileNotFoundError | PermissionError) and login.credentials:
-        return StartRefused(f"cannot read the credentials file {login.credentials}", "check stream.credentials")
     if "authorization violation" in str(error).lower():
         return LoginRefused(f"the broker at {where} refused our login", "check stream.credentials or stream.token")
     return Unavailable(f"no broker answers at {where}: {error or type(error).__name__}")
+
+
+async def _cancellable(call: Awaitable[_T]) -> _T:
+    """Await the library; a cancellation that it swallows on the way, as it does here and there, travels on."""
+    task = asyncio.current_task()
+    assert task is not None, "only tasks await"
+    before = task.cancelling()
+    try:
+        return await call
+    finally:
+        if task.cancelling() > before:
+            raise asyncio.CancelledError
 
 
 class _Sink:
@@ -233,11 +279,23 @@ def _message(msg: Msg) -> Message:
 class _Transport(TcpTransport):
     """The library's socket, with a way to drop it that does not wait for unsent bytes on a dead link."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.written_bytes = 0
+
     def abort(self) -> None:
         for writer in (self._io_writer, self._bare_io_writer):
             if writer is not None:
                 with contextlib.suppress(RuntimeError):
                     writer.transport.abort()
+
+    def write(self, payload: bytes) -> None:
+        self.written_bytes += len(payload)
+        super().write(payload)
+
+    def writelines(self, payload: list[bytes]) -> None:
+        self.written_bytes += sum(map(len, payload))
+        super().writelines(payload)
 
     @property
     def unsent_bytes(self) -> int:
@@ -262,6 +320,10 @@ class _Client(Client):
 
     def forget(self, subscription: Subscription) -> None:
         self._remove_sub(subscription._id)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+    @property
+    def taken_bytes(self) -> int:
+        return self._socket.written_bytes - self._socket.unsent_bytes
 
     @property
     def unsent_bytes(self) -> int:
