@@ -9,13 +9,30 @@ from crewlet.tools.contract import (
     ToolRow,
     reaches_outside,
 )
+from crewlet.tools.host import ToolHost
+from crewlet.tools.lookup_colleague import Colleague, Directory, LookupColleague
+from crewlet.tools.registry import SeatTools, ServerSummary, SharedTools
+from crewlet.tools.server_spec import RESERVED_SERVER_NAME, HintOverrides, ToolServerSpec, parse_overrides
+from crewlet.tools.server_status import ServerStatus
 
 __all__ = [
+    "RESERVED_SERVER_NAME",
     "Annotations",
     "CallContext",
+    "Colleague",
+    "Directory",
     "Hint",
+    "HintOverrides",
+    "LookupColleague",
+    "SeatTools",
+    "ServerStatus",
+    "ServerSummary",
+    "SharedTools",
     "Tool",
+    "ToolHost",
     "ToolResult",
     "ToolRow",
+    "ToolServerSpec",
+    "parse_overrides",
     "reaches_outside",
 ]

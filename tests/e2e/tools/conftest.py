@@ -1,0 +1,33 @@
+"""Hosts of real tool servers, closed after each test, and a look at the processes below this one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from crewlet.tools import ToolHost, ToolServerSpec
+
+HERE = Path(__file__).parent
+PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+
+
+def odd(name: str = "odd", *args: str, **fields: object) -> ToolServerSpec:
+    """A server whose tools misbehave on demand; starts in a few milliseconds."""
+    given = {"shared": True, "startup_timeout_s": 20.0, "request_timeout_s": 20.0, **fields}
+    return ToolServerSpec(name=name, command=sys.executable, args=(str(HERE / "odd_server.py"), *args), **given)  # type: ignore[arg-type]
+
+
+def below() -> set[int]:
+    """The processes that stem from this one."""
+    return {child.pid for child in psutil.Process().children(recursive=True)}
+
+
+@pytest.fixture
+async def host() -> AsyncIterator[ToolHost]:
+    host = ToolHost(environment=PATH)
+    yield host
+    await host.close()

@@ -1,0 +1,96 @@
+"""A tool server without any SDK, in the older dialect of the protocol, whose tools misbehave on demand."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+
+TOOLS = ("echo", "env", "fails", "image", "mixed", "structured", "hangs", "sleeps", "crashes", "refused", "noise")
+cancelled: list[object] = []
+wire = threading.Lock()
+
+
+def send(message: dict[str, object]) -> None:
+    with wire:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        sys.stdout.flush()
+
+
+def text(*texts: str) -> dict[str, object]:
+    return {"content": [{"type": "text", "text": each} for each in texts]}
+
+
+def call(name: str, arguments: dict[str, object]) -> dict[str, object]:
+    image = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+    match name:
+        case "echo":
+            return text(str(arguments.get("text", "")))
+        case "env":
+            return text(json.dumps(dict(os.environ)))
+        case "fails":
+            return text("the disk is full") | {"isError": True}
+        case "image":
+            return {"content": [image]}
+        case "mixed":
+            return {"content": [*text("one", "two")["content"], image]}  # type: ignore[misc]
+        case "structured":
+            return {"content": [], "structuredContent": {"answer": 42}}
+        case "sleeps":
+            time.sleep(float(str(arguments["seconds"])))
+            return text("slept")
+        case "noise":
+            sys.stderr.write("a line on stderr\n")
+            sys.stdout.write("not a message\n")
+            return text(f"cancelled: {len(cancelled)}")
+        case _:
+            os._exit(9)
+
+
+def answer(message: dict[str, object]) -> None:
+    params = message.get("params", {})
+    assert isinstance(params, dict)
+    match message["method"]:
+        case "initialize":
+            result: dict[str, object] = {
+                "protocolVersion": params["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "odd", "version": "1"},
+            }
+        case "tools/list":
+            # Two pages, so that a client must turn one.
+            names = TOOLS[5:] if params.get("cursor") else TOOLS[:5]
+            tools = [{"name": name, "description": name, "inputSchema": {"type": "object"}} for name in names]
+            tools[0]["annotations"] = {"readOnlyHint": True, "openWorldHint": False}
+            result = {"tools": tools} if params.get("cursor") else {"tools": tools, "nextCursor": "2"}
+        case "tools/call" if params["name"] == "hangs":
+            return
+        case "tools/call" if params["name"] == "refused":
+            send({"id": message["id"], "error": {"code": -32602, "message": "no such thing"}})
+            return
+        case "tools/call":
+            result = call(params["name"], params.get("arguments") or {})
+        case _:
+            send({"id": message["id"], "error": {"code": -32601, "message": "unknown method"}})
+            return
+    send({"id": message["id"], "result": result})
+
+
+def main(mode: str) -> None:
+    if mode == "exits":
+        sys.stderr.write("the token is missing\n")
+        sys.exit(3)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if mode == "deaf":
+            continue
+        if message["method"] == "notifications/cancelled":
+            cancelled.append(message)
+        elif "id" in message:
+            threading.Thread(target=answer, args=(message,), daemon=True).start()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "")
