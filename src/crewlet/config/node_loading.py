@@ -102,4 +102,7 @@ def _is_api_token(location: Location) -> bool:
 
 
 def _readable_by_others(file: Path) -> bool:
-    return bool(stat.S_IMODE(file.stat().st_mode) & 0o077)
+    try:
+        return bool(stat.S_IMODE(file.stat().st_mode) & 0o077)
+    except OSError:
+        return True  # Gone since it was read: what is not known to be closed counts as open.
