@@ -1,0 +1,128 @@
+"""One process owns the file: another is refused, a killed one stands in nobody's way and loses no answered row."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crewlet.base.errors import StartRefused
+from crewlet.store import Database, EventLog
+
+_WRITER = """
+import asyncio, sys
+from datetime import UTC, datetime
+from crewlet.base.ids import RandomIds
+from crewlet.base.trace import fresh_trace
+from crewlet.events import new_event
+from crewlet.events.types import OrgStarted
+from crewlet.store import Database, EventLog
+
+async def main():
+    ids = RandomIds()
+    async with Database(sys.argv[1]) as database:
+        log = EventLog(database)
+        async def write():
+            while True:
+                event = new_event(OrgStarted(company="Acme"), trace=fresh_trace(ids), now=datetime.now(UTC), ids=ids)
+                await log.record("crewlet.events.org_started", event)
+                print(event.id, flush=True)
+        await asyncio.gather(*(write() for _ in range(8)))
+
+asyncio.run(main())
+"""
+
+
+def _start_writer(path: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", _WRITER, str(path)], stdout=subprocess.PIPE, text=True)
+
+
+def _kill_after(writer: subprocess.Popen[str], lines: int) -> list[str]:
+    """The ids it said were recorded, the ones still in the pipe when it died included."""
+    assert writer.stdout is not None
+    with writer.stdout as output:
+        said = [output.readline() for _ in range(lines)]
+        os.kill(writer.pid, signal.SIGKILL)
+        said += output.readlines()
+    writer.wait(10)
+    return [line.strip() for line in said if line.endswith("\n")]
+
+
+@pytest.mark.slow
+@pytest.mark.spec("C-002")
+async def test_a_second_process_is_refused_with_path_and_holder(path: Path) -> None:
+    writer = _start_writer(path)
+    assert writer.stdout is not None
+    await asyncio.to_thread(writer.stdout.readline)
+
+    with pytest.raises(StartRefused) as refused:
+        await Database(path).open()
+    await asyncio.to_thread(_kill_after, writer, 1)
+
+    assert str(path) in refused.value.problem
+    assert f"pid {writer.pid}" in refused.value.problem
+    assert refused.value.remedy
+    async with Database(path):
+        pass
+
+
+@pytest.mark.spec("C-002")
+async def test_a_second_opening_in_the_same_process_is_refused(path: Path, database: Database) -> None:
+    with pytest.raises(StartRefused, match=f"pid {os.getpid()}"):
+        await Database(path).open()
+
+    await database.close()
+    async with Database(path):
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lines", [1, 7, 40, 300, 1000])
+async def test_a_killed_process_loses_no_row_that_it_was_answered_for(path: Path, lines: int) -> None:
+    recorded: list[str] = []
+    for _ in range(3):
+        recorded += await asyncio.to_thread(lambda: _kill_after(_start_writer(path), lines))
+
+    async with Database(path) as database:
+        log = EventLog(database)
+        missing = [number for number in recorded if await log.event(number) is None]
+        problems = await database.read(lambda connection: connection.execute("PRAGMA integrity_check").get)
+
+    assert len(recorded) >= 3 * lines
+    assert missing == []
+    assert problems == "ok"
+
+
+@pytest.mark.parametrize("place", ["under_a_file", "read_only_system"])
+async def test_a_place_that_cannot_be_written_is_refused_by_name(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("in the way")
+    path = tmp_path / "file" / "node.db" if place == "under_a_file" else Path("/proc/crewlet/node.db")
+
+    with pytest.raises(StartRefused) as refused:
+        await Database(path).open()
+
+    assert str(path) in refused.value.problem
+    assert refused.value.remedy
+
+
+async def test_a_directory_in_the_file_s_place_is_refused_by_name(path: Path) -> None:
+    path.mkdir(parents=True)
+
+    with pytest.raises(StartRefused, match=str(path)):
+        await Database(path).open()
+
+
+async def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("a letter to my aunt, longer than the hundred bytes of a header, " * 5)
+    before = path.read_bytes()
+
+    with pytest.raises(StartRefused, match=str(path)):
+        await Database(path).open()
+
+    assert path.read_bytes() == before
