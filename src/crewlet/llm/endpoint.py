@@ -52,7 +52,7 @@ class _Answer:
         return 0 < self.status < 300 and "event-stream" not in self.content_type  # noqa: PLR2004 - a success
 
 
-_answer: ContextVar[_Answer | None] = ContextVar("crewlet_llm_answer", default=None)
+_answer: ContextVar[_Answer | None] = ContextVar("llm_answer", default=None)
 
 
 async def _note_answer(response: httpx2.Response) -> None:

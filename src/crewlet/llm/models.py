@@ -44,7 +44,11 @@ class Models:
         return any(model.is_real for model in self._entries.values())
 
     def for_chain(self, keys: Sequence[str]) -> Model:
-        """One model over these entries, in this order; skipped ones are left out. Raises ``ConfigError``."""
+        """One model over these entries, in this order. Raises ``ConfigError``.
+
+        Skipped entries are left out. A scripted one stands in where no real one can be used, and never for a real one
+        that failed: its words would pass for an answer.
+        """
         unknown = [key for key in keys if key not in self._entries and key not in self.skipped]
         if unknown:
             known = f"known are {', '.join(self.keys)}"
@@ -54,6 +58,7 @@ class Models:
             named = ", ".join(keys) or "none"
             problem = f"no model can be used for the chain ({named})"
             raise ConfigError(Problem("providers.llm", problem, "set a key, or name another entry"))
+        members = [model for model in members if model.is_real] or members
         # A chain of one too: its end is a ChainExhausted like that of any other, and is told as a fallback to nobody.
         return Chain(members)
 

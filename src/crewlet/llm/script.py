@@ -46,6 +46,8 @@ class WhenRule(_Part):
 
     seat: str = ""
     phase: str = ""
+    woken_by: str = ""
+    """The type of the event that woke the turn."""
     iteration: int | None = None
     round: int | None = None
     """From 1, within one execution of a phase."""
@@ -130,8 +132,7 @@ def parse_script(text: str, *, file: str = "") -> Script:
     try:
         document: object = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if isinstance(mark, yaml.Mark) else 0
+        line = getattr(getattr(error, "problem_mark", None), "line", -1) + 1
         problem = getattr(error, "problem", None) or "is no YAML"
         raise ConfigError(Problem("", str(problem), line=line), file=file) from None
     try:

@@ -152,6 +152,7 @@ def _stands_there(when: WhenRule, scene: _Scene) -> bool:
     return (
         (not when.seat or when.seat == scene.place("seat"))
         and (not when.phase or when.phase == scene.place("phase"))
+        and (not when.woken_by or when.woken_by == scene.place("trigger"))
         and (when.iteration is None or str(when.iteration) == scene.place("iteration"))
         and (when.round is None or when.round == scene.round)
         and (not when.after or when.after == scene.after)
@@ -195,14 +196,9 @@ def _finished(
     """The reply that ends the phase which asks: by its submitting tool, or as plain text where it has none."""
     calls: list[tuple[str, dict[str, object]]] = []
     if SUBMIT_REVIEW in offered:
-        # What was worked out stands in the scenario, or else in the message that asks for the review.
-        artifact = text or scene.place("artifact") or scene.last_message
-        calls = [
-            (
-                SUBMIT_REVIEW,
-                {"decision": "done", "notes": "", "completed_work": artifact, "final_artifact": artifact},
-            )
-        ]
+        # Without an artifact of its own, a review lets the executor's summary stand.
+        artifact = text or scene.place("artifact")
+        calls = [(SUBMIT_REVIEW, {"decision": "done", **({"final_artifact": artifact} if artifact else {})})]
     elif SUBMIT_WORK in offered:
         delivered = sorted({*_delivering_calls(scene.request)})
         summary = text or _NOTHING_FITS
@@ -210,9 +206,9 @@ def _finished(
             "outcome": outcome or ("delivered" if text or delivered else "no_action"),
             "summary": summary,
             "deliveries": delivered,
-            "evidence": "the script says so" if outcome == "blocked" else "",
-            "open_questions": "",
         }
+        if outcome == "blocked":
+            work["evidence"] = summary
         calls = [(SUBMIT_WORK, work)]
     else:
         text = text or _NOTHING_FITS

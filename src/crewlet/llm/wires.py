@@ -101,7 +101,10 @@ def strict_tools(wire: Wire) -> bool | None:
 
 
 def settings_for(config: ProviderConfig, wire: Wire, model: VendorModel) -> ModelSettings:
-    """The settings of every call of this entry. ``tool_choice`` is always left to the model."""
+    """The settings of every call of this entry. ``tool_choice`` is always left to the model.
+
+    pydantic-ai adds no words of its own to the system prompt: what the model is told is what the turn recorded.
+    """
     if wire is Wire.ANTHROPIC:
         return _anthropic_settings(config, model)
     return _responses_settings(config) if wire is Wire.RESPONSES else _chat_settings(config)
@@ -112,6 +115,7 @@ def _anthropic_settings(config: ProviderConfig, model: VendorModel) -> ModelSett
 
     settings = AnthropicModelSettings(
         tool_choice="auto",
+        framing_announcement="never",
         timeout=config.timeout_s,
         max_tokens=limits.LLM_MAX_OUTPUT_TOKENS,
         # The system prompt is frozen for a turn and the tools nearly so: both are read from the cache each round.
@@ -131,7 +135,9 @@ def _anthropic_settings(config: ProviderConfig, model: VendorModel) -> ModelSett
 def _responses_settings(config: ProviderConfig) -> ModelSettings:
     from pydantic_ai.models.openai import OpenAIResponsesModelSettings
 
-    settings = OpenAIResponsesModelSettings(tool_choice="auto", timeout=config.timeout_s, openai_store=False)
+    settings = OpenAIResponsesModelSettings(
+        tool_choice="auto", framing_announcement="never", timeout=config.timeout_s, openai_store=False
+    )
     if config.reasoning:
         settings["thinking"] = config.reasoning_effort
     return settings
@@ -140,7 +146,7 @@ def _responses_settings(config: ProviderConfig) -> ModelSettings:
 def _chat_settings(config: ProviderConfig) -> ModelSettings:
     from pydantic_ai.models.openai import OpenAIChatModelSettings
 
-    settings = OpenAIChatModelSettings(tool_choice="auto", timeout=config.timeout_s)
+    settings = OpenAIChatModelSettings(tool_choice="auto", framing_announcement="never", timeout=config.timeout_s)
     if config.reasoning:
         # "max" is not part of this wire; "high" is the most that every server that reads the field knows.
         settings["openai_reasoning_effort"] = "high" if config.reasoning_effort == "max" else config.reasoning_effort
