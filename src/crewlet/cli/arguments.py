@@ -6,7 +6,7 @@ import argparse
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 __all__ = ["Command", "parse"]
 
@@ -58,7 +58,10 @@ def _version() -> str:
     return f"crewlet {__version__}"
 
 
-_Commands = "argparse._SubParsersAction[argparse.ArgumentParser]"
+class _Commands(Protocol):
+    """What argparse hands out for adding commands; its own name for it is private."""
+
+    def add_parser(self, name: str, *, help: str, description: str) -> argparse.ArgumentParser: ...  # noqa: A002 - argparse's word
 
 
 def _add(commands: _Commands, name: str, text: str, command: tuple[str, str]) -> argparse.ArgumentParser:

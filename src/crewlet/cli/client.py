@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
@@ -64,7 +64,7 @@ class ApiClient:
         return await self._ask("POST", path, body)
 
     @asynccontextmanager
-    async def stream(self) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
+    async def stream(self) -> AsyncGenerator[AsyncIterator[dict[str, Any]]]:
         """The live frames, until left or until the node closes. Raises ``NodeUnreachable``, ``ApiRefused``."""
         from websockets.asyncio.client import connect
         from websockets.exceptions import InvalidStatus, WebSocketException

@@ -7,6 +7,8 @@ import json
 import sys
 from pathlib import Path
 
+from crewlet.cli.client import environment
+
 __all__ = ["init", "schema", "validate"]
 
 
@@ -25,17 +27,13 @@ def validate(options: argparse.Namespace) -> int:
     """Check one file; 0 when it is sound, 2 when it is not. Warnings alone leave it sound."""
     from crewlet.config import validate_file
 
-    report = validate_file(Path(options.file))
+    report = validate_file(Path(options.file), environment())
     if options.json:
         sys.stdout.write(json.dumps(report.as_json(), ensure_ascii=False, indent=2) + "\n")
     else:
-        for problem in report.problems:
-            sys.stderr.write(f"{options.file}: {problem}\n")
-        for warning in report.warnings:
-            sys.stderr.write(f"{options.file}: warning: {warning}\n")
-        if not report.problems:
-            sys.stdout.write(f"{options.file}: a sound {report.kind}\n")
-    return 2 if report.problems else 0
+        out = sys.stdout if report.ok else sys.stderr
+        out.writelines(f"{line}\n" for line in report.lines())
+    return 0 if report.ok else 2
 
 
 def schema(options: argparse.Namespace) -> int:

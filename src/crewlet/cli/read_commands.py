@@ -61,7 +61,7 @@ async def _events(options: argparse.Namespace) -> int:
         if frames is None:
             return 0
         async for frame in frames:
-            event = frame.get("data", {}) if frame.get("kind") == "event" else {}
+            event = cast("dict[str, Any]", frame["data"]) if frame.get("kind") == "event" else {}
             if event and event.get("id") not in shown and _wanted(event, options):
                 _print_event(event, as_json=options.json)
     return 0

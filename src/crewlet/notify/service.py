@@ -97,7 +97,14 @@ class NotificationService:
         await self._publish(topics.agent_inbox(seat.handle), wake)
 
     async def _skip(
-        self, event: Event, integration: str, reason: SkipReason, *, detail: str = "", recipient: str = "", sender: str = ""
+        self,
+        event: Event,
+        integration: str,
+        reason: SkipReason,
+        *,
+        detail: str = "",
+        recipient: str = "",
+        sender: str = "",
     ) -> None:
         level = _log.info if reason is SkipReason.HUMAN else _log.warning
         level("notification_skipped", integration=integration, reason=str(reason), detail=detail, recipient=recipient)

@@ -146,9 +146,12 @@ class Host:
     async def release_all(self) -> None:
         """Give every seat back voluntarily; nothing is claimed any more. Stops the heartbeat."""
         self._draining = True
-        for handle in list(self._held):
-            await self._release(handle, ReleaseMode.VOLUNTARY)
         await self._tasks.close()
+
+        async def release(handle: str) -> None:
+            await self._release(handle, ReleaseMode.VOLUNTARY)
+
+        await each_at_once(list(self._held), release, at_once=self._config.establish_at_once)
 
     def drain(self) -> None:
         """Admit no further turn and claim nothing, also from a pass under way; what is held stays until released."""

@@ -47,14 +47,12 @@ class ListServerTools:
     async def call(self, arguments: Mapping[str, object], context: CallContext) -> ToolResult:
         """The server's tools, a line each, whole; an error names the servers that exist."""
         wanted = str(arguments["server"])
-        servers = {name: failed for name, _, failed in self._surface.servers()}
+        servers = {server.name: server.failed for server in self._surface.servers()}
         if wanted not in servers:
             known = ", ".join(servers) or "there is none"
             return ToolResult(f"no tool server is called `{wanted}` (known: {known})", is_error=True)
         if servers[wanted]:
-            return ToolResult(
-                f"the tool server `{wanted}` did not start: none of its tools is to be had", is_error=True
-            )
+            return ToolResult(f"the tool server `{wanted}` does not serve now: {servers[wanted]}", is_error=True)
         lines = [f"- {row.name}: {row.description}" for row in self._surface.server_tools(wanted)]
         return ToolResult("\n".join(lines) or f"the tool server `{wanted}` offers no tools")
 

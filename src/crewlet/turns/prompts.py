@@ -76,7 +76,7 @@ def _executor_sections(setup: TurnSetup) -> Iterator[tuple[str, str]]:
 def _tools(setup: TurnSetup) -> str:
     builtin = [tool.row.name for tool in setup.tools.builtins()]
     lines = ["Built in: " + ", ".join(f"`{name}`" for name in [SUBMIT_WORK, *builtin])]
-    servers = [f"`{name}`" + (" (did not start)" if failed else "") for name, _, failed in setup.tools.servers()]
+    servers = [f"`{each.name}`" + (" (does not serve now)" if each.failed else "") for each in setup.tools.servers()]
     if servers:
         lines.append("Tool servers: " + ", ".join(servers))
         lines.append(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from crewlet.llm import Model
-from crewlet.tools import Tool, ToolRow
+from crewlet.tools import ServerSummary, Tool, ToolRow
 
 __all__ = ["CompanyBrief", "SeatBrief", "ToolSurface", "TurnSetup"]
 
@@ -46,8 +46,8 @@ class ToolSurface(Protocol):
         """The tools that the engine itself serves; all are offered from the first round on."""
         ...
 
-    def servers(self) -> Sequence[tuple[str, int, bool]]:
-        """Each tool server: its name, how many tools it has, and whether it failed to start."""
+    def servers(self) -> Sequence[ServerSummary]:
+        """Each tool server, and why it does not serve where it does not."""
         ...
 
     def server_tools(self, server: str) -> Sequence[ToolRow]:

@@ -21,7 +21,9 @@ def _event(body: Body, **fields: int) -> Event:
 
 
 _BODIES: dict[str, Body] = {
-    "external_notification": ExternalNotification(integration="operator", agent_handle="ceo", body="Hi", reply="engine"),
+    "external_notification": ExternalNotification(
+        integration="operator", agent_handle="ceo", body="Hi", reply="engine"
+    ),
     "task_assigned": TaskAssigned(agent_handle="ceo", task="Report"),
     "a2a_request": A2aRequest(channel_id="c1", requester="ceo", target="cto", brief="Which database?"),
     "a2a_message": A2aMessage(channel_id="c1", requester="ceo", responder="cto", brief="?", content="SQLite"),

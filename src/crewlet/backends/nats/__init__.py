@@ -4,7 +4,9 @@ from crewlet.backends.nats.buckets import OpenedBucket, open_bucket
 from crewlet.backends.nats.connection import Connection, connect
 from crewlet.backends.nats.embedded_broker import BrokerConfig, EmbeddedBroker
 from crewlet.backends.nats.jetstream_api import JetStream
+from crewlet.backends.nats.jetstream_types import Storage
 from crewlet.backends.nats.link import TlsFiles
+from crewlet.backends.nats.queue import JetStreamQueue
 from crewlet.backends.nats.records import NatsRecordStore
 from crewlet.backends.nats.wire import Wire
 
@@ -13,8 +15,10 @@ __all__ = [
     "Connection",
     "EmbeddedBroker",
     "JetStream",
+    "JetStreamQueue",
     "NatsRecordStore",
     "OpenedBucket",
+    "Storage",
     "TlsFiles",
     "Wire",
     "connect",

@@ -1,0 +1,55 @@
+"""Logs are events with fields, written to standard error; configured once, by whoever starts the process."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Final, Literal
+
+import structlog
+
+__all__ = ["LogFormat", "LogLevel", "configure_logging"]
+
+LogLevel = Literal["debug", "info", "warn", "error"]
+LogFormat = Literal["console", "text", "json"]
+
+_LEVELS: Final[dict[LogLevel, int]] = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "error": logging.ERROR,
+}
+
+
+def configure_logging(level: LogLevel, form: LogFormat) -> None:
+    """From now on write events of ``level`` and above: for people in colour, as plain text, or as JSON lines."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *_rendering(form),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    # Libraries that log the standard way are heard from warnings on, through the same stream.
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+
+
+def _rendering(form: LogFormat) -> list[structlog.typing.Processor]:
+    match form:
+        case "json":
+            return [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        case "text":
+            return [
+                structlog.processors.format_exc_info,
+                structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
+            ]
+        case "console":
+            return [
+                structlog.dev.ConsoleRenderer(
+                    colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+                )
+            ]

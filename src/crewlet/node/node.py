@@ -1,0 +1,264 @@
+"""One process of the company: boots, holds seats, answers its faces, drains. The composition root."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID, uuid5
+
+import structlog
+
+from crewlet import __version__, topics
+from crewlet.base import limits
+from crewlet.base.clock import Clock
+from crewlet.base.errors import CrewletError
+from crewlet.base.ids import Ids
+from crewlet.base.tasks import Tasks
+from crewlet.base.trace import fresh_trace
+from crewlet.config import NodeConfig
+from crewlet.events import Body, Event, new_event
+from crewlet.events.types import InboundDelivery, OrgStarted, OrgStopped, RawWebhook
+from crewlet.node.company_parts import CompanySource
+from crewlet.node.face import (
+    Health,
+    MessageView,
+    NodeFace,
+    NoSuchSeat,
+    NotAnAgent,
+    Readiness,
+    SeatView,
+    SentMessage,
+)
+from crewlet.node.mailboxes import inbox_of
+from crewlet.node.message_view import CHAIN_TYPES, asks_in, message_view
+from crewlet.node.parts import NodeParts, assemble
+from crewlet.node.seat_views import seat_views
+from crewlet.notify import OPERATOR, inbound_subscription
+from crewlet.queue import StreamSubscription, Subscription
+from crewlet.store import EventFilter, StoredEvent
+
+__all__ = ["Node", "NodeSettings"]
+
+_log = structlog.get_logger(__name__)
+_DELIVERIES: Final = UUID("8a5f0a63-52a5-5a43-8d6d-5f2b0c7d9e21")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """What a node is started with; the environment is read by whoever starts it."""
+
+    config: NodeConfig
+    company: CompanySource
+    environment: Mapping[str, str]
+    clock: Clock
+    ids: Ids
+
+
+class Node(NodeFace):
+    """A node. Made by :meth:`boot`, put to work by :meth:`start_seats`, ended by :meth:`drain`."""
+
+    def __init__(self, settings: NodeSettings, parts: NodeParts, stack: AsyncExitStack) -> None:
+        self._settings = settings
+        self._parts = parts
+        self._stack = stack
+        self._started_at = settings.clock.now()
+        self._started = False
+        self._draining = False
+        self._on_draining: list[Callable[[], None]] = []
+        self._close_face: Callable[[], Awaitable[None]] | None = None
+        self._tasks = Tasks("node")
+
+    @classmethod
+    async def boot(cls, settings: NodeSettings) -> Node:
+        """Everything but the seats stands: store, broker, buckets, tool servers, mailboxes.
+
+        What had been started is ended again when a step fails.
+
+        Raises ``StartRefused``, ``ConfigError``, ``Unavailable``.
+        """
+        async with AsyncExitStack() as stack:
+            try:
+                parts = await assemble(settings.config, settings.company, settings, stack)
+            except CrewletError as error:
+                _log.error("engine_boot_abandoned", error=str(error))
+                raise
+            return cls(settings, parts, stack.pop_all())
+
+    async def start_seats(self) -> None:
+        """Take up what a dead predecessor left, route what arrives, then claim every seat and attach its inbox last."""
+        parts = self._parts
+        parts.on_stranded.handler = self._give_back_stranded
+        await parts.queue.release_held(inbound_subscription())
+        await parts.queue.subscribe(inbound_subscription(), parts.notifications.handle)
+        organization = self._settings.company.organization
+        await parts.host.start(seat.handle for seat in organization.agent_seats)
+        self._started = True
+        await self._tell(OrgStarted(company=organization.name, seats=len(organization.agent_seats)))
+        _log.info("engine_started", company=organization.name, seats=len(parts.host.held()))
+
+    def closes(self, close_face: Callable[[], Awaitable[None]]) -> None:
+        """Have ``close_face`` awaited during the drain, once the seats are released."""
+        self._close_face = close_face
+
+    async def drain(self) -> None:
+        """No new turn starts, running ones finish, seats are released, everything ends."""
+        self._draining = True
+        for call in [*self._on_draining]:
+            call()
+        parts = self._parts
+        parts.host.drain()
+        await self._tell(OrgStopped(company=self._settings.company.organization.name))
+        for subscription in (inbound_subscription(), *map(inbox_of, parts.host.held())):
+            await parts.queue.quiesce(subscription)
+        await self._wait_for_turns()
+        await parts.queue.wait_idle(inbound_subscription())
+        await parts.queue.detach(inbound_subscription())
+        await parts.host.release_all()
+        _log.info("drain_complete")
+        if self._close_face is not None:
+            await self._close_face()
+        await self._tasks.close()
+        await self._stack.aclose()
+        _log.info("engine_stopped")
+
+    async def _wait_for_turns(self) -> None:
+        while self._parts.runner.in_flight:
+            try:
+                async with asyncio.timeout(limits.DRAIN_PROGRESS_EVERY_S):
+                    await self._parts.runner.wait_idle()
+            except TimeoutError:
+                _log.info("drain_in_progress", in_flight=self._parts.runner.in_flight)
+
+    def health(self) -> Health:
+        """How the process stands."""
+        parts, organization = self._parts, self._settings.company.organization
+        problems = () if parts.access.connection.connected else ("the link to the broker is down",)
+        return Health(
+            status="shutting_down" if self._draining else "ok",
+            node=self._settings.config.node_id,
+            roles=("ingress", "seats", "workers", "data"),
+            company=organization.name,
+            configured=True,
+            in_flight=parts.runner.in_flight,
+            shutting_down=self._draining,
+            seats=parts.host.held(),
+            version=__version__,
+            started_at=self._started_at,
+            queue_backend=parts.access.backend,
+            stream_in_memory=self._settings.config.stream.is_in_memory,
+            models_are_real=parts.epoch.models.are_real,
+            problems=problems,
+        )
+
+    def ready(self) -> Readiness:
+        """Whether to send it work."""
+        reasons: list[str] = []
+        if self._draining:
+            reasons.append("draining")
+        if not self._started:
+            reasons.append("starting")
+        if not self._parts.access.connection.connected:
+            reasons.append("broker_unlinked")
+        return Readiness(tuple(reasons))
+
+    def seats(self) -> tuple[SeatView, ...]:
+        """Every seat of the company."""
+        return seat_views(self._parts.epoch, self._parts.host, self._parts.activities)
+
+    async def send_message(self, handle: str, text: str, *, principal: str) -> SentMessage:
+        """Put a message on its way to a seat."""
+        organization = self._settings.company.organization
+        seat = organization.seat(handle)
+        if seat is None:
+            raise NoSuchSeat(handle, [each.handle for each in organization.agent_seats])
+        if not seat.is_agent:
+            raise NotAnAgent(f"{handle} is a person; write to them where they work")
+        raw = self._event(RawWebhook(integration=OPERATOR, recipient=handle, sender=principal, body=text))
+        await self._parts.queue.publish(topics.NOTIFICATIONS_INBOUND, raw)
+        delivery = InboundDelivery(
+            integration=OPERATOR,
+            label=f"{OPERATOR}:message",
+            recipient=handle,
+            sender=principal,
+            body=text,
+            source_event_id=raw.id,
+        )
+        await self._record_delivery(delivery, raw)
+        return SentMessage(raw.id, raw.trace_id)
+
+    async def message(self, message_id: str) -> MessageView | None:
+        """How a message stands."""
+        delivery = await self._parts.event_log.event(_delivery_id(message_id))
+        if delivery is None:
+            return None
+        wanted = EventFilter(
+            trace_id=delivery.event.trace_id, types=tuple(sorted(CHAIN_TYPES)), limit=limits.EVENT_PAGE_MAX
+        )
+        events = [row.event for row in reversed(await self._parts.event_log.events(wanted))]
+        asks = [await self._parts.channels.get(channel_id) for channel_id in asks_in(events)]
+        return message_view(delivery.event, events, [ask for ask in asks if ask is not None])
+
+    async def events(self, wanted: EventFilter) -> list[StoredEvent]:
+        """Rows of the event log, newest first."""
+        return await self._parts.event_log.events(wanted)
+
+    async def event(self, event_id: str) -> StoredEvent | None:
+        """One row."""
+        return await self._parts.event_log.event(event_id)
+
+    async def turn(self, turn_id: str) -> list[StoredEvent]:
+        """Every row of one run, oldest first."""
+        return list((await self._parts.event_log.turn(turn_id)).events)
+
+    async def follow(self, on_event: Callable[[str, Event], None]) -> StreamSubscription:
+        """Feed every event the company records from now on."""
+        return await self._parts.queue.subscribe_stream(topics.stream_subjects(topics.STREAM_EVENTS), on_event)
+
+    def on_draining(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Call ``call`` once when this node begins to drain."""
+        self._on_draining.append(call)
+
+        def remove() -> None:
+            if call in self._on_draining:
+                self._on_draining.remove(call)
+
+        return remove
+
+    def _give_back_stranded(self, subscription: Subscription) -> None:
+        handle = topics.inbox_handle(subscription.topic)
+        ours = subscription == inbound_subscription() or (handle is not None and self._parts.host.epoch_of(handle))
+        if ours and not self._draining:
+            self._tasks.start("give_back_stranded", self._parts.queue.release_held(subscription))
+
+    def _event(self, body: Body) -> Event:
+        settings = self._settings
+        return new_event(
+            body, trace=fresh_trace(settings.ids), now=settings.clock.now(), ids=settings.ids, source=OPERATOR
+        )
+
+    async def _record_delivery(self, delivery: InboundDelivery, raw: Event) -> None:
+        settings = self._settings
+        event = new_event(
+            delivery,
+            trace=raw.trace,
+            now=settings.clock.now(),
+            ids=settings.ids,
+            event_id=_delivery_id(raw.id),
+            source=OPERATOR,
+        )
+        await self._parts.queue.publish(topics.event_topic(event.type), event)
+
+    async def _tell(self, body: Body) -> None:
+        settings = self._settings
+        event = new_event(body, trace=fresh_trace(settings.ids), now=settings.clock.now(), ids=settings.ids)
+        try:
+            await self._parts.queue.publish(topics.event_topic(event.type), event)
+        except CrewletError as error:
+            _log.warning("lifecycle_event_lost", type=event.type, error=str(error))
+
+
+def _delivery_id(message_id: str) -> str:
+    return str(uuid5(_DELIVERIES, message_id))

@@ -1,0 +1,64 @@
+"""What each seat is doing, as this node's own events tell it: the live view behind the list of seats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from crewlet.events import Event
+from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted, LlmUnavailable, TurnGuardBreach
+
+__all__ = ["SeatActivities", "SeatActivity"]
+
+
+@dataclass(frozen=True, slots=True)
+class SeatActivity:
+    """One seat now. ``provider_down``: no model answered its last turn, and none has since."""
+
+    turn_id: str | None = None
+    last_turn_id: str | None = None
+    last_error: str | None = None
+    provider_down: bool = False
+
+    @property
+    def word(self) -> str:
+        """``working``, ``stopped`` or ``idle``."""
+        if self.turn_id is not None:
+            return "working"
+        return "stopped" if self.provider_down else "idle"
+
+
+class SeatActivities:
+    """Follows the publishes of this process; register :meth:`listen` with the queue."""
+
+    def __init__(self) -> None:
+        self._by_handle: dict[str, SeatActivity] = {}
+
+    def of(self, handle: str) -> SeatActivity:
+        """What the seat does."""
+        return self._by_handle.get(handle, SeatActivity())
+
+    async def listen(self, topic: str, event: Event) -> None:
+        """Take one published event into account."""
+        body = event.data
+        match body:
+            case AgentTurnStarted() | AgentTurnCompleted() | TurnGuardBreach() | LlmUnavailable():
+                self._by_handle[body.agent_handle] = _after(self.of(body.agent_handle), body)
+            case _:
+                pass
+
+
+def _after(
+    now: SeatActivity, body: AgentTurnStarted | AgentTurnCompleted | TurnGuardBreach | LlmUnavailable
+) -> SeatActivity:
+    match body:
+        case AgentTurnStarted():
+            return replace(now, turn_id=body.turn_id)
+        case LlmUnavailable():
+            return replace(now, last_error=body.error, provider_down=True)
+        case TurnGuardBreach():
+            return replace(now, last_error=f"{body.kind}: {body.detail}")
+        case AgentTurnCompleted():
+            ended = replace(now, turn_id=None, last_turn_id=body.turn_id)
+            if body.failed:
+                return replace(ended, last_error=body.error or body.error_kind or now.last_error)
+            return replace(ended, provider_down=False, last_error=None)

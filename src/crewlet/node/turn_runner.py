@@ -1,0 +1,99 @@
+"""Runs a seat's turn with the company current at its start, and hands its answer to whoever is owed one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from crewlet.a2a import A2aService, Answer
+from crewlet.base.errors import Unavailable
+from crewlet.base.fence import Fence
+from crewlet.inbox import Decision, Trigger, TurnOutcome
+from crewlet.llm import Models
+from crewlet.node.colleagues import company_brief, seat_brief
+from crewlet.org import Organization, Phase
+from crewlet.tools import SeatTools
+from crewlet.turns import TurnEngine, TurnSetup
+
+__all__ = ["CompanyEpoch", "TurnRunner"]
+
+
+@dataclass(frozen=True, slots=True)
+class CompanyEpoch:
+    """A company and what was built for it; a turn pins one at its start and reads only that."""
+
+    organization: Organization
+    models: Models
+    engine: TurnEngine
+
+    def setup(self, handle: str, tools: SeatTools) -> TurnSetup | None:
+        """What a turn of the seat works with, or ``None`` where the company has no such agent seat."""
+        seat = self.organization.agent_seat_by_handle(handle)
+        if seat is None:
+            return None
+        chain = self.organization.model_chain
+        skipped = self.models.skipped
+        return TurnSetup(
+            seat=seat_brief(self.organization, seat),
+            company=company_brief(self.organization),
+            executor=self.models.for_chain(chain(seat, Phase.EXECUTE, skipped=skipped)),
+            reviewer=self.models.for_chain(chain(seat, Phase.REVIEW, skipped=skipped)),
+            tools=tools,
+        )
+
+
+class TurnRunner:
+    """Counts the turns of this node while they run."""
+
+    def __init__(self, epoch: Callable[[], CompanyEpoch], asks: A2aService) -> None:
+        self._epoch = epoch
+        self._asks = asks
+        self._running = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @property
+    def in_flight(self) -> int:
+        """How many turns run now."""
+        return self._running
+
+    async def wait_idle(self) -> None:
+        """Return once no turn runs."""
+        await self._idle.wait()
+
+    async def run(self, trigger: Trigger, fence: Fence, tools: SeatTools) -> TurnOutcome:
+        """One turn. Raises ``Unavailable`` where the seat has left the company meanwhile."""
+        epoch = self._epoch()
+        setup = epoch.setup(trigger.handle, tools)
+        if setup is None:
+            raise Unavailable(f"{trigger.handle} is no agent seat of the company any more")
+        self._running += 1
+        self._idle.clear()
+        try:
+            return await epoch.engine.run(trigger, fence, setup)
+        finally:
+            self._running -= 1
+            if self._running == 0:
+                self._idle.set()
+
+    async def settle(self, trigger: Trigger, outcome: TurnOutcome) -> None:
+        """Answer the ask that this work was for, unless the turn waits for a colleague itself.
+
+        A turn that failed answers too: whoever asked must not wait for ever. Raises ``Unavailable``.
+        """
+        if not trigger.answers_channel or outcome.asks:
+            return
+        failed = not outcome.finished or outcome.decision is Decision.FAILED
+        content = outcome.artifact or f"No answer: {outcome.error or outcome.error_kind or outcome.decision}"
+        await self._asks.answer(
+            trigger.answers_channel,
+            Answer(
+                responder=trigger.handle,
+                content=content,
+                failed=failed,
+                turn_id=outcome.turn_id,
+                work_key=trigger.work_key,
+                trace=trigger.trace,
+            ),
+        )
