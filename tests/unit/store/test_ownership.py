@@ -7,7 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -38,34 +41,37 @@ asyncio.run(main())
 """
 
 
-def _start_writer(path: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-c", _WRITER, str(path)], stdout=subprocess.PIPE, text=True)
+@contextmanager
+def _writer(path: Path) -> Generator[tuple[int, IO[str]]]:
+    """The pid and the output of a process that records events and prints each id once it is recorded; killed at the end."""
+    with subprocess.Popen([sys.executable, "-c", _WRITER, str(path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.pid, process.stdout
+        finally:
+            process.kill()
 
 
-def _kill_after(writer: subprocess.Popen[str], lines: int) -> list[str]:
-    """The ids it said were recorded, the ones still in the pipe when it died included."""
-    assert writer.stdout is not None
-    with writer.stdout as output:
-        said = [output.readline() for _ in range(lines)]
-        os.kill(writer.pid, signal.SIGKILL)
-        said += output.readlines()
-    writer.wait(10)
+def _said_before_killed(path: Path, lines: int) -> list[str]:
+    """Kill it after so many lines; the ids that it said, those included that were still in the pipe when it died."""
+    with _writer(path) as (number, words):
+        said = [words.readline() for _ in range(lines)]
+        os.kill(number, signal.SIGKILL)
+        said += words.readlines()
     return [line.strip() for line in said if line.endswith("\n")]
 
 
 @pytest.mark.slow
 @pytest.mark.spec("C-002")
 async def test_a_second_process_is_refused_with_path_and_holder(path: Path) -> None:
-    writer = _start_writer(path)
-    assert writer.stdout is not None
-    await asyncio.to_thread(writer.stdout.readline)
+    with _writer(path) as (number, words):
+        await asyncio.to_thread(words.readline)
 
-    with pytest.raises(StartRefused) as refused:
-        await Database(path).open()
-    await asyncio.to_thread(_kill_after, writer, 1)
+        with pytest.raises(StartRefused) as refused:
+            await Database(path).open()
 
     assert str(path) in refused.value.problem
-    assert f"pid {writer.pid}" in refused.value.problem
+    assert f"pid {number}" in refused.value.problem
     assert refused.value.remedy
     async with Database(path):
         pass
@@ -86,7 +92,7 @@ async def test_a_second_opening_in_the_same_process_is_refused(path: Path, datab
 async def test_a_killed_process_loses_no_row_that_it_was_answered_for(path: Path, lines: int) -> None:
     recorded: list[str] = []
     for _ in range(3):
-        recorded += await asyncio.to_thread(lambda: _kill_after(_start_writer(path), lines))
+        recorded += await asyncio.to_thread(_said_before_killed, path, lines)
 
     async with Database(path) as database:
         log = EventLog(database)
