@@ -43,7 +43,7 @@ asyncio.run(main())
 
 @contextmanager
 def _writer(path: Path) -> Generator[tuple[int, IO[str]]]:
-    """The pid and the output of a process that records events and prints each id once it is recorded; killed at the end."""
+    """Pid and output of a process that records events and prints each id once it is recorded; killed at the end."""
     with subprocess.Popen([sys.executable, "-c", _WRITER, str(path)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
