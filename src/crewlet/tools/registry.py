@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from crewlet.tools.contract import CallContext, Tool, ToolResult, ToolRow
 from crewlet.tools.tool_rows import qualified
@@ -32,8 +32,7 @@ class Served(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSummary:
+class ServerSummary(NamedTuple):
     """A server as a prompt names it. ``failed`` is the reason why it does not serve, or empty."""
 
     name: str

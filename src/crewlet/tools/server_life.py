@@ -130,7 +130,8 @@ class ServerLife:
             yield await opened.enter_async_context(Client(transport, cache=None, client_info=info))
 
     def _http(self) -> httpx2.AsyncClient:
-        timeout = httpx2.Timeout(limits.TOOL_SERVER_CONNECT_TIMEOUT_S, read=self._spec.request_timeout_s)
+        # No bound on reading here: the SDK ends the whole session over it, and each request has its own deadline.
+        timeout = httpx2.Timeout(limits.TOOL_SERVER_CONNECT_TIMEOUT_S, read=None)
         return create_mcp_http_client(headers=dict(self._spec.headers), timeout=timeout)
 
     async def _perform(self, client: Client, call: ServerCall) -> None:

@@ -7,54 +7,57 @@ import os
 import sys
 import threading
 import time
+from typing import Any
+
+Json = dict[str, Any]
 
 TOOLS = ("echo", "env", "fails", "image", "mixed", "structured", "hangs", "sleeps", "crashes", "refused", "noise")
 cancelled: list[object] = []
 wire = threading.Lock()
 
 
-def send(message: dict[str, object]) -> None:
+def send(message: Json) -> None:
     with wire:
         sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
         sys.stdout.flush()
 
 
-def text(*texts: str) -> dict[str, object]:
-    return {"content": [{"type": "text", "text": each} for each in texts]}
+def content(*texts: str) -> list[Json]:
+    return [{"type": "text", "text": each} for each in texts]
 
 
-def call(name: str, arguments: dict[str, object]) -> dict[str, object]:
-    image = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+def call(name: str, arguments: Json) -> Json:
+    image: Json = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+    result: Json = {"content": []}
     match name:
         case "echo":
-            return text(str(arguments.get("text", "")))
+            result["content"] = content(arguments.get("text", ""))
         case "env":
-            return text(json.dumps(dict(os.environ)))
+            result["content"] = content(json.dumps(dict(os.environ)))
         case "fails":
-            return text("the disk is full") | {"isError": True}
+            result = {"content": content("the disk is full"), "isError": True}
         case "image":
-            return {"content": [image]}
+            result["content"] = [image]
         case "mixed":
-            return {"content": [*text("one", "two")["content"], image]}  # type: ignore[misc]
+            result["content"] = [*content("one", "two"), image]
         case "structured":
-            return {"content": [], "structuredContent": {"answer": 42}}
+            result["structuredContent"] = {"answer": 42}
         case "sleeps":
-            time.sleep(float(str(arguments["seconds"])))
-            return text("slept")
+            time.sleep(arguments["seconds"])
         case "noise":
             sys.stderr.write("a line on stderr\n")
             sys.stdout.write("not a message\n")
-            return text(f"cancelled: {len(cancelled)}")
+            result["content"] = content(f"cancelled: {len(cancelled)}")
         case _:
             os._exit(9)
+    return result
 
 
-def answer(message: dict[str, object]) -> None:
-    params = message.get("params", {})
-    assert isinstance(params, dict)
+def answer(message: Json) -> None:
+    params: Json = message.get("params", {})
     match message["method"]:
         case "initialize":
-            result: dict[str, object] = {
+            result: Json = {
                 "protocolVersion": params["protocolVersion"],
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": "odd", "version": "1"},
@@ -62,7 +65,9 @@ def answer(message: dict[str, object]) -> None:
         case "tools/list":
             # Two pages, so that a client must turn one.
             names = TOOLS[5:] if params.get("cursor") else TOOLS[:5]
-            tools = [{"name": name, "description": name, "inputSchema": {"type": "object"}} for name in names]
+            tools: list[Json] = [
+                {"name": name, "description": name, "inputSchema": {"type": "object"}} for name in names
+            ]
             tools[0]["annotations"] = {"readOnlyHint": True, "openWorldHint": False}
             result = {"tools": tools} if params.get("cursor") else {"tools": tools, "nextCursor": "2"}
         case "tools/call" if params["name"] == "hangs":

@@ -10,7 +10,7 @@ import pytest
 from crewlet.base.fence import OpenFence
 from crewlet.base.trace import Trace
 from crewlet.tools import CallContext, Hint, SeatTools, ToolHost, ToolResult
-from tests.e2e.tools.conftest import odd
+from tests.e2e.tools.conftest import CEO, odd
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ CONTEXT = CallContext(handle="ceo", turn_id="t", work_key="w", fence=OpenFence()
 
 async def opened(host: ToolHost, **fields: object) -> SeatTools:
     await host.start_shared([odd(**fields)])  # type: ignore[arg-type]
-    return await host.open_seat("ceo", [])  # type: ignore[arg-type]
+    return await host.open_seat(CEO, [])
 
 
 async def called(tools: SeatTools, name: str, **arguments: object) -> ToolResult:
@@ -95,9 +95,7 @@ async def test_a_tool_that_hangs_fails_after_the_request_timeout_and_the_server_
 
     result = await called(tools, "hangs")
 
-    assert result == ToolResult(
-        "MCP tool error (odd/hangs): no answer within 0.3 s", is_error=True, unknown=True
-    )
+    assert result == ToolResult("MCP tool error (odd/hangs): no answer within 0.3 s", is_error=True, unknown=True)
     assert (await called(tools, "echo", text="still here")).text == "still here"
 
 

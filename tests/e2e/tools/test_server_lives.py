@@ -9,7 +9,7 @@ import pytest
 
 from crewlet.tools import ToolHost
 from crewlet.tools.server import ToolServer
-from tests.e2e.tools.conftest import PATH, below, odd
+from tests.e2e.tools.conftest import CEO, PATH, below, odd, until
 from tests.e2e.tools.test_calls import called, opened
 
 pytestmark = pytest.mark.slow
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 async def test_a_server_that_exits_at_start_costs_its_own_tools_and_says_why(host: ToolHost) -> None:
     await host.start_shared([odd("good"), odd("bad", "exits")])
-    tools = await host.open_seat("ceo", [])  # type: ignore[arg-type]
+    tools = await host.open_seat(CEO, [])
 
     bad, good = tools.servers()
 
@@ -133,9 +133,7 @@ async def test_closing_answers_the_calls_under_way(host: ToolHost) -> None:
 
 async def test_closing_while_a_server_starts_leaves_nothing(host: ToolHost) -> None:
     starting = asyncio.get_running_loop().create_task(host.start_shared([odd("mute", "deaf")]))
-    async with asyncio.timeout(5):
-        while len(below()) < 2:
-            await asyncio.sleep(0.01)
+    await until(lambda: len(below()) == 2)
 
     await host.close()
     await starting
