@@ -29,6 +29,7 @@ class LinkProxy:
         self._flowing = asyncio.Event()
         self._flowing.set()
         self.swallow_replies = False
+        self.swallowed_bytes = 0
         self.refuse = False
 
     @property
@@ -82,7 +83,9 @@ class LinkProxy:
             with contextlib.suppress(OSError):
                 while chunk := await reader.read(_CHUNK_BYTES):
                     await self._flowing.wait()
-                    if not (replies and self.swallow_replies):
+                    if replies and self.swallow_replies:
+                        self.swallowed_bytes += len(chunk)
+                    else:
                         writer.write(chunk)
                         await writer.drain()
         finally:

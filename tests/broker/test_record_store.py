@@ -1,0 +1,312 @@
+"""The record store on a real broker: leader reads, lost replies, adoption of what is there."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+from structlog.testing import capture_logs
+
+from crewlet.backends.nats import Connection, EmbeddedBroker, JetStream, NatsRecordStore, connect, open_bucket
+from crewlet.backends.nats.buckets import bucket_config
+from crewlet.backends.nats.jetstream_types import StreamConfig, ns
+from crewlet.base import limits
+from crewlet.base.errors import StartRefused, Unavailable
+from crewlet.base.ids import RandomIds
+from crewlet.coordination import CHANNELS, LEDGER, RecordStore, Revision, Slot
+from crewlet.testing import wait_until
+from crewlet.testing.links import LinkProxy, proxied
+from crewlet.topics import bucket_stream, bucket_subject
+from tests.broker.record_store_promises import RecordStorePromises
+
+SLOT = Slot("tested", 3600.0, "a slot of the tests")
+BUCKET = "crewlet_tested"
+STREAM = bucket_stream(BUCKET)
+IDS = RandomIds()
+
+
+@pytest.fixture
+async def store(jetstream: JetStream) -> NatsRecordStore:
+    return (await open_bucket(jetstream, SLOT, storage="file", ids=IDS)).store
+
+
+class TestNatsRecordStore(RecordStorePromises):
+    """Every promise, on one broker."""
+
+
+@asynccontextmanager
+async def far_store(broker: EmbeddedBroker) -> AsyncGenerator[tuple[NatsRecordStore, LinkProxy, Connection]]:
+    """A store behind a proxy that a test can spoil, with short patience."""
+    async with proxied(int(broker.url.rpartition(":")[2])) as proxy:
+        wire = await connect(proxy.url, seed=broker.seed)
+        try:
+            yield NatsRecordStore(JetStream(wire, timeout_s=0.2), BUCKET, IDS), proxy, wire
+        finally:
+            await wire.close()
+
+
+async def test_a_write_whose_reply_was_lost_is_returned_as_written(
+    broker: EmbeddedBroker, store: NatsRecordStore
+) -> None:
+    async with far_store(broker) as (far, proxy, _):
+        proxy.swallow_replies = True
+        creating = asyncio.ensure_future(far.create("a", b"1"))
+        await wait_until(lambda: _is_live(store, "a"))
+        proxy.swallow_replies = False
+
+        created = await creating
+
+    assert created == await store.get("a")
+
+
+async def test_an_update_whose_reply_was_lost_is_returned_as_written(
+    broker: EmbeddedBroker, store: NatsRecordStore
+) -> None:
+    first = await store.create("a", b"same")
+    async with far_store(broker) as (far, proxy, _):
+        proxy.swallow_replies = True
+        updating = asyncio.ensure_future(far.update("a", b"same", expected=first.revision))
+        await wait_until(lambda: _is_replaced(store, "a", first.revision))
+        proxy.swallow_replies = False
+
+        updated = await updating
+
+    assert updated == await store.get("a")
+    assert updated.revision > first.revision
+
+
+async def test_a_lost_reply_beside_somebody_elses_equal_bytes_is_unknown(
+    broker: EmbeddedBroker, store: NatsRecordStore
+) -> None:
+    winner = await store.create("a", b"same")
+    async with far_store(broker) as (far, proxy, _):
+        proxy.swallow_replies = True
+        creating = asyncio.ensure_future(far.create("a", b"same"))
+        await wait_until(lambda: proxy.swallowed_bytes > 0)
+        proxy.swallow_replies = False
+
+        with pytest.raises(Unavailable):
+            await creating
+
+    assert await store.get("a") == winner
+
+
+async def test_a_removal_whose_reply_was_lost_is_done(broker: EmbeddedBroker, store: NatsRecordStore) -> None:
+    first = await store.create("a", b"1")
+    async with far_store(broker) as (far, proxy, _):
+        proxy.swallow_replies = True
+        removing = asyncio.ensure_future(far.delete("a", expected=first.revision))
+        await wait_until(lambda: _is_absent(store, "a"))
+        proxy.swallow_replies = False
+
+        await removing
+
+    assert await store.get("a") is None
+
+
+@pytest.mark.slow
+async def test_a_write_to_a_stopped_broker_is_unknown_and_its_landing_is_seen_by_the_next_read(
+    broker: EmbeddedBroker, store: NatsRecordStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "BROKER_REQUEST_TIMEOUT_S", 0.3)
+    async with far_store(broker) as (far, _, _wire):
+        os.kill(broker.pid, signal.SIGSTOP)
+        with pytest.raises(Unavailable):
+            await far.create("a", b"1")
+        os.kill(broker.pid, signal.SIGCONT)
+
+        await wait_until(lambda: _is_live(store, "a"), what="the write that timed out")
+
+
+@pytest.mark.spec("C-003")
+@pytest.mark.slow
+async def test_every_verb_of_a_store_that_is_cut_off_is_unavailable(
+    broker: EmbeddedBroker, store: NatsRecordStore
+) -> None:
+    first = await store.create("a", b"1")
+    async with far_store(broker) as (far, proxy, wire):
+        proxy.refuse = True
+        proxy.drop()
+        await wait_until(lambda: not wire.connected)
+
+        for call in (
+            far.get("a"),
+            far.create("b", b"1"),
+            far.update("a", b"2", expected=first.revision),
+            far.delete("a", expected=first.revision),
+        ):
+            with pytest.raises(Unavailable):
+                await call
+
+    assert await store.get("a") == first
+    assert await store.get("b") is None
+
+
+@pytest.mark.spec("C-053")
+async def test_reads_are_the_leaders_and_never_direct(wire: Connection, store: NatsRecordStore) -> None:
+    asked: list[str] = []
+    request = wire.request
+
+    async def noted(subject: str, payload: bytes = b"", **rest: object) -> object:
+        asked.append(subject)
+        return await request(subject, payload, **rest)  # pyright: ignore[reportArgumentType]
+
+    wire.request = noted  # pyright: ignore[reportAttributeAccessIssue]
+    first = await store.create("a", b"1")
+    await store.get("a")
+    await store.update("a", b"2", expected=first.revision)
+    await store.delete("a", expected=Revision(2))
+
+    api = {subject for subject in asked if subject.startswith("$JS.API")}
+    assert api == {f"$JS.API.STREAM.MSG.GET.{STREAM}"}
+
+
+@pytest.mark.spec("C-026")
+async def test_reading_appends_nothing(jetstream: JetStream, store: NatsRecordStore) -> None:
+    await store.create("a", b"1")
+    before = await jetstream.stream_info(STREAM)
+
+    for _ in range(20):
+        await store.get("a")
+        await store.get("b")
+
+    assert await jetstream.stream_info(STREAM) == before
+
+
+async def test_a_bucket_that_is_gone_is_unavailable_and_never_empty(
+    jetstream: JetStream, store: NatsRecordStore
+) -> None:
+    await store.create("a", b"1")
+    await jetstream.stream_delete(STREAM)
+
+    with pytest.raises(Unavailable):
+        await store.get("a")
+    with pytest.raises(Unavailable):
+        await NatsRecordStore(JetStream(jetstream.wire, timeout_s=0.1), BUCKET, IDS).create("a", b"1")
+
+
+async def test_a_removal_is_the_marker_that_key_value_tools_know(jetstream: JetStream, store: NatsRecordStore) -> None:
+    first = await store.create("a", b"1")
+    await store.delete("a", expected=first.revision)
+
+    marker = await jetstream.last_message(STREAM, bucket_subject(BUCKET, "a"))
+
+    assert marker is not None
+    assert (marker.headers["KV-Operation"], marker.data) == ("DEL", b"")
+
+
+@pytest.mark.parametrize("headers", [{"KV-Operation": "PURGE"}, {"Nats-Marker-Reason": "MaxAge"}])
+async def test_the_markers_of_others_count_as_removals(
+    jetstream: JetStream, store: NatsRecordStore, headers: dict[str, str]
+) -> None:
+    await store.create("a", b"1")
+    await jetstream.publish(bucket_subject(BUCKET, "a"), b"", headers=headers)
+
+    assert await store.get("a") is None
+    assert (await store.create("a", b"2")).value == b"2"
+
+
+async def test_a_bucket_is_opened_with_the_age_of_its_slot(jetstream: JetStream) -> None:
+    ledger = await open_bucket(jetstream, LEDGER, storage="file", ids=IDS)
+    channels = await open_bucket(jetstream, CHANNELS, storage="file", ids=IDS)
+
+    assert (ledger.age_s, ledger.created) == (7 * 24 * 3600.0, True)
+    assert (channels.age_s, channels.created) == (None, True)
+
+
+async def test_an_aged_record_is_absent_and_its_key_free(jetstream: JetStream) -> None:
+    store = (await open_bucket(jetstream, Slot("short", 0.1, "ages at once"), storage="file", ids=IDS)).store
+    await store.create("a", b"1")
+
+    await wait_until(lambda: _is_absent(store, "a"))
+
+    assert (await store.create("a", b"2")).value == b"2"
+
+
+@pytest.mark.spec("C-111")
+async def test_a_bucket_that_is_there_is_adopted_as_it_is_and_the_difference_told(jetstream: JetStream) -> None:
+    await open_bucket(jetstream, Slot("tested", 60.0, "the first node's opinion"), storage="file", ids=IDS)
+
+    with capture_logs() as logs:
+        adopted = await open_bucket(jetstream, SLOT, storage="file", ids=IDS)
+
+    assert (adopted.age_s, adopted.created) == (60.0, False)
+    differing = [entry for entry in logs if entry["event"] == "bucket_setting_differs"]
+    assert [(each["setting"], each["ours"], each["in_force"]) for each in differing] == [
+        ("max_age", ns(3600), ns(60)),
+    ]
+
+
+async def test_what_is_opened_is_what_was_asked_for(jetstream: JetStream) -> None:
+    with capture_logs() as logs:
+        await open_bucket(jetstream, SLOT, storage="file", ids=IDS)
+        await open_bucket(jetstream, SLOT, storage="file", ids=IDS)
+
+    assert [entry for entry in logs if entry["event"] == "bucket_setting_differs"] == []
+
+
+async def test_a_second_opening_finds_the_revision_of_the_first(jetstream: JetStream) -> None:
+    opened = await open_bucket(jetstream, SLOT, storage="file", ids=IDS)
+    await opened.store.create("a", b"1")
+
+    again = await open_bucket(jetstream, SLOT, storage="file", ids=IDS)
+
+    assert (opened.last_revision, again.last_revision) == (0, 1)
+
+
+@pytest.mark.spec("C-117")
+async def test_a_bucket_with_fewer_copies_than_configured_is_refused_with_both_counts(jetstream: JetStream) -> None:
+    await open_bucket(jetstream, SLOT, storage="file", ids=IDS)
+
+    with pytest.raises(StartRefused, match=r"has 1 replica.*asks for 3"):
+        await open_bucket(jetstream, SLOT, storage="file", ids=IDS, replicas=3)
+
+
+async def test_more_copies_than_one_broker_can_hold_are_refused_in_words(jetstream: JetStream) -> None:
+    with pytest.raises(StartRefused, match="replicas"):
+        await open_bucket(jetstream, SLOT, storage="file", ids=IDS, replicas=3)
+
+
+async def test_of_two_nodes_that_open_at_once_both_get_the_bucket(jetstream: JetStream) -> None:
+    other = Slot("tested", 60.0, "another opinion")
+
+    both = await asyncio.gather(*(open_bucket(jetstream, slot, storage="file", ids=IDS) for slot in (SLOT, other)))
+
+    assert len({opened.age_s for opened in both}) == 1
+
+
+def test_every_setting_is_explicit() -> None:
+    config = bucket_config(SLOT, storage="file", replicas=3)
+
+    assert config == StreamConfig(
+        name="KV_crewlet_tested",
+        subjects=["$KV.crewlet_tested.>"],
+        description="a slot of the tests",
+        storage="file",
+        discard="new",
+        num_replicas=3,
+        max_consumers=limits.BROKER_MAX_CONSUMERS,
+        max_age=ns(3600),
+        max_msgs_per_subject=1,
+        duplicate_window=ns(120),
+        allow_direct=True,
+        allow_rollup_hdrs=True,
+        deny_delete=True,
+    )
+
+
+async def _is_live(store: RecordStore, key: str) -> bool:
+    return await store.get(key) is not None
+
+
+async def _is_absent(store: RecordStore, key: str) -> bool:
+    return await store.get(key) is None
+
+
+async def _is_replaced(store: RecordStore, key: str, revision: Revision) -> bool:
+    live = await store.get(key)
+    return live is not None and live.revision > revision

@@ -1,0 +1,137 @@
+"""Leases within one process: exclusive, timed, and fenced by an epoch that never repeats."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from crewlet.backends.memory.leases import MemoryLeases
+from crewlet.coordination import Lease, seat_resource
+from crewlet.testing import VirtualClock
+
+pytestmark = pytest.mark.virtual_time
+
+SEAT = seat_resource("ceo")
+
+
+@pytest.fixture
+async def leases() -> MemoryLeases:
+    return MemoryLeases(VirtualClock())
+
+
+async def claimed(leases: MemoryLeases, resource: str = SEAT, owner: str = "node-0:a", ttl_s: float = 45.0) -> Lease:
+    lease = await leases.claim(resource, owner=owner, ttl_s=ttl_s)
+    assert lease is not None
+    return lease
+
+
+async def test_a_claim_says_who_holds_what_until_when(leases: MemoryLeases) -> None:
+    lease = await leases.claim(SEAT, owner="node-0:a", ttl_s=45.0, preferred="node-0")
+
+    assert lease is not None
+    assert (lease.resource, lease.owner, lease.preferred, lease.epoch) == (SEAT, "node-0:a", "node-0", 1)
+    assert lease.expires_at - lease.acquired_at == timedelta(seconds=45)
+
+
+@pytest.mark.parametrize("owner", ["node-0:a", "node-1:b"])
+async def test_a_held_resource_is_refused_to_everybody(leases: MemoryLeases, owner: str) -> None:
+    await claimed(leases)
+
+    assert await leases.claim(SEAT, owner=owner, ttl_s=45.0) is None
+
+
+async def test_a_lapsed_tenure_is_claimable_under_the_next_epoch(leases: MemoryLeases) -> None:
+    first = await claimed(leases)
+    await asyncio.sleep(45.0)
+
+    second = await claimed(leases, owner="node-1:b")
+
+    assert second.epoch == first.epoch + 1
+    assert second.after_lapse
+
+
+async def test_a_released_resource_is_claimable_at_once_and_not_after_a_lapse(leases: MemoryLeases) -> None:
+    first = await claimed(leases)
+    await leases.release(first)
+
+    second = await claimed(leases)
+
+    assert second.epoch == first.epoch + 1
+    assert not second.after_lapse
+
+
+async def test_the_first_tenure_of_a_process_is_after_a_lapse(leases: MemoryLeases) -> None:
+    assert (await claimed(leases)).after_lapse
+
+
+async def test_a_tenure_that_lapsed_after_a_release_is_a_lapse(leases: MemoryLeases) -> None:
+    await leases.release(await claimed(leases))
+    await claimed(leases)
+    await asyncio.sleep(45.0)
+
+    assert (await claimed(leases)).after_lapse
+
+
+async def test_a_renewal_extends_the_same_tenure(leases: MemoryLeases) -> None:
+    first = await claimed(leases)
+    await asyncio.sleep(30.0)
+
+    renewed = await leases.renew(first, ttl_s=45.0)
+    await asyncio.sleep(30.0)
+
+    assert renewed is not None
+    assert (renewed.epoch, renewed.acquired_at) == (first.epoch, first.acquired_at)
+    assert renewed.expires_at == first.expires_at + timedelta(seconds=30)
+    assert await leases.claim(SEAT, owner="node-1:b", ttl_s=45.0) is None
+
+
+async def test_a_tenure_that_is_over_is_not_renewed(leases: MemoryLeases) -> None:
+    lapsed = await claimed(leases)
+    await asyncio.sleep(45.0)
+    after_lapse = await leases.renew(lapsed, ttl_s=45.0)
+    released = await claimed(leases)
+    await leases.release(released)
+
+    assert after_lapse is None
+    assert await leases.renew(released, ttl_s=45.0) is None
+
+
+async def test_an_old_tenure_neither_renews_nor_releases_the_next(leases: MemoryLeases) -> None:
+    old = await claimed(leases)
+    await leases.release(old)
+    new = await claimed(leases)
+
+    await leases.release(old)
+
+    assert await leases.renew(old, ttl_s=45.0) is None
+    assert await leases.renew(new, ttl_s=45.0) is not None
+
+
+async def test_what_is_held_is_listed_by_kind(leases: MemoryLeases) -> None:
+    ceo = await claimed(leases)
+    await leases.release(await claimed(leases, "seat:cto"))
+    await claimed(leases, "seat:coo", ttl_s=1.0)
+    await claimed(leases, "node:node-0")
+    await asyncio.sleep(1.0)
+
+    assert await leases.held("seat") == [ceo]
+
+
+async def test_epochs_start_where_they_are_told_to() -> None:
+    leases = MemoryLeases(VirtualClock(), first_epoch=7)
+
+    assert (await claimed(leases)).epoch == 7
+
+
+@pytest.mark.parametrize("resource", ["", "seat", "seat:", ":ceo"])
+async def test_a_resource_without_a_kind_or_a_member_is_refused(leases: MemoryLeases, resource: str) -> None:
+    with pytest.raises(ValueError, match="is not a resource"):
+        await leases.claim(resource, owner="node-0:a", ttl_s=45.0)
+
+
+@pytest.mark.parametrize("kind", ["", "seat:"])
+async def test_a_kind_that_names_none_is_refused(leases: MemoryLeases, kind: str) -> None:
+    with pytest.raises(ValueError, match="is not a kind"):
+        await leases.held(kind)

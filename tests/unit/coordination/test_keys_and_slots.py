@@ -1,0 +1,34 @@
+"""The table of slots, and names that become keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from crewlet.coordination import SLOTS, checked_key, key_token
+
+
+def test_each_slot_stands_once_in_the_table() -> None:
+    assert len({slot.name for slot in SLOTS}) == len(SLOTS)
+
+
+def test_the_ages_are_those_of_the_table() -> None:
+    assert {slot.name: slot.age_s for slot in SLOTS} == {"ledger": 7 * 24 * 3600.0, "channels": None}
+
+
+def test_a_plain_name_stands_for_itself() -> None:
+    assert key_token("019c-Ab_9") == "019c-Ab_9"
+
+
+@pytest.mark.parametrize("name", ["a.b", "a b", "", "=x", "*", ">", "ä", "x" * 81])
+def test_any_other_name_becomes_one_token_of_a_key(name: str) -> None:
+    token = key_token(name)
+
+    assert token != name
+    assert "." not in token
+    assert checked_key(token) == token
+
+
+def test_two_names_never_share_a_token() -> None:
+    names = ["a.b", "a b", "a:b", "a-b", key_token("a.b")]
+
+    assert len({key_token(name) for name in names}) == len(names)
