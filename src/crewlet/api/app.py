@@ -1,0 +1,108 @@
+"""The routes put together, what the node's errors become, and the OpenAPI document. Loads the web framework."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+import crewlet
+from crewlet.api.admission import WRITES
+from crewlet.api.event_routes import router as event_routes
+from crewlet.api.hub import Hub
+from crewlet.api.message_routes import router as message_routes
+from crewlet.api.models import RefusalEnvelope
+from crewlet.api.node_routes import open_router as probe_routes
+from crewlet.api.node_routes import router as node_routes
+from crewlet.api.refusals import INTERNAL, Refusal, Refused, method_not_allowed, outcome_unknown, unavailable
+from crewlet.api.stream_routes import router as stream_routes
+from crewlet.base.errors import Unavailable
+from crewlet.node.face import NodeFace
+
+__all__ = ["build_app"]
+
+_DESCRIPTION: Final = """
+What an operator asks of one running Crewlet node.
+
+Every route but `/health` and `/ready` needs a bearer token. A refusal is always
+`{"error": code, "message": sentence, …}`; a 503 that waiting clears carries `Retry-After`, and a write whose outcome
+nobody knows says `"outcome": "unknown"`.
+
+`/ws/stream` is a WebSocket (token in the `Authorization` header or as `?token=`). It sends JSON text frames
+`{"kind", "data", "ts"}`: `event` (every event as it is published, flat), `health` (every 5 seconds), `pong` (to
+`{"kind": "ping"}`), `dropped` (`{"count"}`: frames that a slow reader lost), `draining`, and `closing` before it ends
+with code 1001.
+"""
+
+
+def build_app(face: NodeFace, hub: Hub) -> FastAPI:
+    """The routes over ``face``; they rely on the gate in front of them and guard nothing themselves."""
+    app = FastAPI(
+        title="Crewlet operator API",
+        version=crewlet.__version__,
+        description=_DESCRIPTION,
+        openapi_url="/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        responses={"4XX": {"model": RefusalEnvelope}, "5XX": {"model": RefusalEnvelope}},
+    )
+    app.state.face = face
+    app.state.hub = hub
+    for router in (probe_routes, node_routes, message_routes, event_routes, stream_routes):
+        app.include_router(router)
+    _add_handlers(app)
+    return app
+
+
+def _add_handlers(app: FastAPI) -> None:
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(Unavailable, _unavailable)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _of_router)
+    app.add_exception_handler(Exception, _broken)
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    return _response(error.refusal)
+
+
+async def _unavailable(request: Request, error: Exception) -> Response:
+    return _response(outcome_unknown(str(error)) if request.method in WRITES else unavailable(str(error)))
+
+
+async def _invalid(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    problems = [{"path": _path(found["loc"]), "problem": str(found["msg"])} for found in error.errors()]
+    message = "; ".join(f"{problem['path']}: {problem['problem']}" for problem in problems)
+    return _response(Refusal(400, "bad_request", message, {"problems": problems}))
+
+
+async def _of_router(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:  # noqa: PLR2004 - as HTTP has it
+        return _response(Refusal(404, "no_route", f"there is nothing at {request.url.path}"))
+    if error.status_code == 405:  # noqa: PLR2004 - as HTTP has it
+        return _response(method_not_allowed(request.method, (error.headers or {}).get("Allow", "")))
+    return _response(Refusal(error.status_code, "bad_request", str(error.detail)))
+
+
+async def _broken(_request: Request, _error: Exception) -> Response:
+    # The framework raises it on after this answer, and the gate logs it.
+    return _response(INTERNAL)
+
+
+def _response(refusal: Refusal) -> Response:
+    return Response(refusal.body(), refusal.status, refusal.headers, "application/json")
+
+
+def _path(location: tuple[Any, ...]) -> str:
+    """Where in the request, as people write it: ``text``, ``limit``, ``type[2]``."""
+    path = ""
+    for part in location[1:] or location:
+        path += f"[{part}]" if isinstance(part, int) else f"{'.' if path else ''}{part}"
+    return path

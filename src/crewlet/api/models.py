@@ -1,0 +1,129 @@
+"""The shapes of the API's answers and questions, for validation and for OpenAPI; views come from the node's face."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from crewlet.base import limits
+from crewlet.events import Category
+from crewlet.node.face import SeatView, TurnView
+
+__all__ = [
+    "EventPage",
+    "EventQuery",
+    "EventRecord",
+    "EventRow",
+    "MessageAccepted",
+    "NewMessage",
+    "NotReady",
+    "Ready",
+    "RefusalEnvelope",
+    "Seats",
+    "TurnRecord",
+]
+
+
+class RefusalEnvelope(BaseModel):
+    """Why a request was refused; further fields help with single codes."""
+
+    model_config = ConfigDict(extra="allow")
+
+    error: str = Field(description="A code for programs, such as `no_such_seat`.")
+    message: str = Field(description="A sentence for people.")
+
+
+class Ready(BaseModel):
+    """The node should be sent work."""
+
+    ready: bool = True
+
+
+class NotReady(RefusalEnvelope):
+    """The node should not be sent work, and why."""
+
+    reasons: list[str]
+
+
+class NewMessage(BaseModel):
+    """What an operator writes to a seat."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    text: Annotated[str, Field(min_length=1, pattern=r"\S", description="What the seat should do or answer.")]
+
+
+class MessageAccepted(BaseModel):
+    """The broker has the message."""
+
+    id: str
+    href: str = Field(description="Where to read how the message stands.")
+    trace_id: str = Field(description="The trace that everything the message causes belongs to.")
+
+
+class Seats(BaseModel):
+    """Every seat of the company, people included, in the order of its document."""
+
+    seats: list[SeatView]
+
+
+class EventQuery(BaseModel):
+    """Which events, newest first; what is left out is any."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: list[str] = Field(
+        default_factory=list[str], max_length=limits.EVENT_FILTER_TYPES_MAX, description="Repeat it for several types."
+    )
+    category: Category | None = None
+    seat: str = Field("", description="A handle; events that are about this seat.")
+    trace_id: str = ""
+    turn_id: str = ""
+    failed: bool | None = None
+    since: datetime | None = Field(None, description="Included. UTC where no zone is given.")
+    until: datetime | None = Field(None, description="Not included. UTC where no zone is given.")
+    limit: int = Field(50, ge=1, le=limits.EVENT_PAGE_MAX)
+    before: str = Field("", description="The `next` of an earlier page.")
+
+
+class EventRow(BaseModel):
+    """The facts of one event."""
+
+    id: str
+    type: str
+    timestamp: datetime
+    source: str
+    actor: str
+    summary: str
+    category: str
+    trace_id: str
+    span_id: str
+    parent_span_id: str
+    topic: str
+    failed: bool
+    node: str
+    turn_id: str
+    work_key: str
+    agent_handle: str
+
+
+class EventRecord(EventRow):
+    """One event with all that was published."""
+
+    payload: dict[str, Any] = Field(description="The event as it was published: envelope and body, flat.")
+
+
+class EventPage(BaseModel):
+    """A page of the event log, newest first."""
+
+    events: list[EventRow]
+    next: str | None = Field(description="Give it as `before` for the page after; null is the end.")
+
+
+class TurnRecord(BaseModel):
+    """One run of a turn: how it stands, and every event of it, oldest first."""
+
+    turn: TurnView | None = Field(description="Null where the run's beginning is not in this node's log any more.")
+    events: list[EventRecord]
