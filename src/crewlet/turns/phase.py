@@ -80,7 +80,7 @@ class Phase:
         self._scope = scope
         self._messages: list[Message] = [UserMessage(plan.user)]
         self._asks: list[str] = []
-        self._waiting = False
+        self._waiting_for = ""
         trace = child_of(scope.events.trace, scope.ids)
         self._record = PhaseRecord(
             phase=plan.phase,
@@ -172,9 +172,9 @@ class Phase:
             text = result.text or "(no output)"
             self._messages.append(ToolResultMessage(call.id, call.name, text, is_error=result.is_error))
             if result.ends_turn and not result.is_error:
-                self._waiting = True
+                self._waiting_for = call.name
                 self._asks.extend([result.ask] if result.ask else [])
-        return after_calls(state, waiting=self._waiting, submitted=self._plan.toolbox.finisher.ended)
+        return after_calls(state, waiting=bool(self._waiting_for), submitted=self._plan.toolbox.finisher.ended)
 
     async def _call(self, call: ToolCall, round_num: int, text: str) -> ToolResult:
         scope, tool = self._scope, self._plan.toolbox.find(call.name)
@@ -201,6 +201,9 @@ class Phase:
     async def _perform(self, call: ToolCall) -> ToolResult:
         scope, toolbox = self._scope, self._plan.toolbox
         refusal = refusal_of(call, toolbox)
+        if call.name == self._waiting_for:
+            # One open ask a turn: the turn that its answer wakes could not tell whether another is still to come.
+            refusal = f"not run: this turn waits for a colleague already; call `{call.name}` again after the answer"
         tool = toolbox.find(call.name)
         if refusal or tool is None:
             return ToolResult(refusal, is_error=True)
