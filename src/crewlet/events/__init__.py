@@ -2,7 +2,16 @@
 
 from crewlet.events import types
 from crewlet.events.body import Body, body_types, register
-from crewlet.events.catalogue import CATEGORIES, NOT_FED, NOT_STORED, Category, category_of, is_failed, is_fed, is_stored
+from crewlet.events.catalogue import (
+    CATEGORIES,
+    NOT_FED,
+    NOT_STORED,
+    Category,
+    category_of,
+    is_failed,
+    is_fed,
+    is_stored,
+)
 from crewlet.events.codec import MalformedEvent, decode, encode
 from crewlet.events.envelope import Event, new_event
 
