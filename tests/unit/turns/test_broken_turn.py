@@ -11,7 +11,7 @@ import structlog
 from crewlet.base.errors import Conflict, PayloadTooLarge, Unavailable
 from crewlet.events import Event
 from crewlet.events.types import LlmUnavailable, ProviderFallback, TurnGuardBreach
-from crewlet.inbox import Decision, Reply
+from crewlet.inbox import Decision, Reply, verdict_of
 from crewlet.llm import ChainExhausted, FailureKind, Fallback, ModelReply, ModelRequest, OnDelta, OnFallback, StopReason
 from crewlet.tools import Annotations, CallContext, Hint, ToolResult
 from crewlet.turns import TurnConfig
@@ -174,6 +174,7 @@ async def test_a_fault_of_the_engine_is_an_outcome_with_a_breach_and_a_stack() -
         outcome = await stage.run()
 
     assert (outcome.decision, outcome.finished, outcome.error_kind) == (Decision.FAILED, True, "unhandled_exception")
+    assert verdict_of(outcome, headroom=5).record
     assert stage.only(TurnGuardBreach).kind == "unhandled_exception"
     assert (stage.completed.failed, stage.completed.redelivered) == (True, False)
     assert stage.phase("execute").error == "ZeroDivisionError: by zero"

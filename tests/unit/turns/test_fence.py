@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from crewlet.base.errors import Fenced, StoppedByPerson
-from crewlet.inbox import Decision
+from crewlet.inbox import Decision, verdict_of
 from crewlet.tools import CallContext, ToolResult
 from tests.unit.turns.turn_kit import CountingFence, PlayedModel, PlayedTool, Stage, call, says, submits, trigger_from
 
@@ -84,6 +84,7 @@ async def test_a_moved_turn_that_wrote_outside_is_an_outcome_and_does_not_come_b
     outcome = await stage.run(fence=CountingFence(5))
 
     assert (outcome.finished, outcome.reached_outside, outcome.error_kind) == (False, True, "fenced")
+    assert verdict_of(outcome, headroom=5).record
     assert (stage.completed.redelivered, stage.completed.failed) == (False, True)
 
 

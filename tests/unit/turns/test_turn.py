@@ -80,7 +80,9 @@ async def test_a_call_knows_for_whom_it_is_made_and_how_often_its_tool_was_calle
     assert {(c.handle, c.turn_id, c.work_key, c.delegation_depth, c.task, c.reply) for c in contexts} == {
         ("ceo", outcome.turn_id, "work-1", 2, "what now?", "engine")
     }
-    assert {context.trace.trace_id for context in contexts} == {"a" * 32}
+    assert len({context.trace.span_id for context in contexts}) == 2
+    span = next(event.span_id for event in stage.published if event.type == "agent_phase_started")
+    assert {(context.trace.trace_id, context.trace.parent_span_id) for context in contexts} == {("a" * 32, span)}
 
 
 async def test_review_sends_back_with_notes_and_the_next_iteration_knows_what_was_done() -> None:

@@ -222,6 +222,13 @@ async def test_streamed_text_accumulates_and_is_told_at_most_five_times_a_second
     assert min(gaps) >= 0.2
 
 
+@pytest.mark.parametrize("lines", [[submits()], [failure()]])
+async def test_nothing_of_a_stream_outlives_its_reply(lines: list[Line]) -> None:
+    await Stage(executor=PlayedModel(*lines, deltas=["a", "b"])).run()
+
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
 async def test_a_review_is_not_streamed() -> None:
     stage = Stage(reviewer=PlayedModel(reviews(), deltas=["thinking", "aloud"]))
 
