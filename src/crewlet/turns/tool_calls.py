@@ -18,8 +18,11 @@ __all__ = ["call_tool", "proves_outside", "recorded_arguments", "refusal_of"]
 _log = structlog.get_logger(__name__)
 
 
-def refusal_of(call: ToolCall, toolbox: Toolbox) -> str:
-    """Why a call is not made at all, said to the model; empty when it may be made. Pure."""
+def refusal_of(call: ToolCall, toolbox: Toolbox, *, waiting_for: str) -> str:
+    """Why a call is not made at all, said to the model; empty when it may be made. Pure.
+
+    ``waiting_for`` is the tool whose call this turn waits for already: a turn opens one ask.
+    """
     tool = toolbox.find(call.name)
     if tool is None:
         return toolbox.why_unknown(call.name)
@@ -27,6 +30,8 @@ def refusal_of(call: ToolCall, toolbox: Toolbox) -> str:
         return f"the arguments of `{call.name}` are not a JSON object: call it again with one"
     if toolbox.finisher.ended:
         return f"not run: `{toolbox.finisher.row.name}` before it ended this phase"
+    if call.name == waiting_for:
+        return f"not run: the turn waits for an earlier `{call.name}` and ends with this round; ask after its answer"
     problems = argument_problems(tool.row.input_schema, call.arguments)
     return f"`{call.name}` was not run. {'; '.join(problems)}" if problems else ""
 
