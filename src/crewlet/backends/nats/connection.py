@@ -211,10 +211,12 @@ class Connection(Wire):
             except (CrewletError, TimeoutError) as error:
                 log = _log.error if isinstance(error, LoginRefused) else _log.debug
                 log("broker_dial_failed", error=str(error), retry_in_s=backoff_s)
-                await asyncio.sleep(backoff_s)
-                backoff_s = min(2 * backoff_s, limits.WIRE_REDIAL_BACKOFF_MAX_S)
+            except Exception:  # noqa: BLE001 - a fault in here must not leave the node deaf for ever
+                _log.exception("broker_dial_broke", retry_in_s=backoff_s)
             else:
                 return
+            await asyncio.sleep(backoff_s)
+            backoff_s = min(2 * backoff_s, limits.WIRE_REDIAL_BACKOFF_MAX_S)
 
     async def _watch(self) -> None:
         """Return when the link is lost; a link that neither answers nor moves a byte is declared lost."""

@@ -14,6 +14,7 @@ import sys
 
 _PR_SET_PDEATHSIG = 1
 _ENGINE_GONE = 70
+_FD_MAX = 65536
 
 
 def main(arguments: list[str]) -> None:
@@ -43,7 +44,7 @@ def _leave_watcher(watch_fd: int) -> None:
         return
     # Whatever the program inherits (the store's lock above all) must not stay open in its watcher.
     os.closerange(0, watch_fd)
-    os.closerange(watch_fd + 1, os.sysconf("SC_OPEN_MAX") if watch_fd < 1024 else watch_fd + 1024)  # noqa: PLR2004
+    os.closerange(watch_fd + 1, max(_FD_MAX, watch_fd + 1))
     if os.read(watch_fd, 1) == b"":
         os.kill(program_pid, signal.SIGKILL)
     os._exit(0)
