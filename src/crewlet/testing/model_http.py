@@ -52,9 +52,11 @@ class Connection:
         """The proper end of the body."""
         await self._write(b"0\r\n\r\n")
 
-    async def hang(self) -> None:
-        """Say nothing until the server closes."""
-        await self._closing.wait()
+    async def hang(self, seconds: float | None = None) -> None:
+        """Say nothing, for so long or until the server closes."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._closing.wait()
 
     def reset(self) -> None:
         """Break the connection without an end."""
@@ -106,10 +108,10 @@ class LoopbackServer:
         except (ConnectionError, asyncio.IncompleteReadError):
             pass  # The client went away; that is its right.
         finally:
-            self._open.discard(writer)
             writer.close()
             with contextlib.suppress(ConnectionError):
                 await writer.wait_closed()
+            self._open.discard(writer)
 
 
 async def _read_request(reader: asyncio.StreamReader) -> HttpRequest | None:

@@ -147,7 +147,7 @@ _EVENTS = {"content-type": "text/event-stream; charset=utf-8"}
 
 async def _send_answer(answer: Answer, wire: _Wire, request: HttpRequest, connection: Connection) -> None:
     if answer.delay_ms:
-        await asyncio.sleep(answer.delay_ms / 1000)
+        await connection.hang(answer.delay_ms / 1000)
     model = str(request.body.get("model", ""))
     if not request.body.get("stream") or answer.unstreamed:
         await connection.send(200, wire.body(answer, model), _JSON)

@@ -163,7 +163,14 @@ def responses_events(answer: Answer, model: str) -> Iterator[str]:
                 "response.function_call_arguments.done", arguments=item["arguments"], name=item["name"], **place
             )
         else:
-            yield event("response.output_item.added", output_index=index, item={**item, "encrypted_content": None})
+            opened: Json = {**item, "summary": [], "encrypted_content": None}
+            yield event("response.output_item.added", output_index=index, item=opened)
+            place |= {"summary_index": 0}
+            part = {"type": "summary_text", "text": ""}
+            yield event("response.reasoning_summary_part.added", part=part, **place)
+            for piece in _pieces(answer.thinking):
+                yield event("response.reasoning_summary_text.delta", delta=piece, **place)
+            yield event("response.reasoning_summary_text.done", text=answer.thinking, **place)
         yield event("response.output_item.done", output_index=index, item=item)
     if answer.cut or answer.reset:
         return

@@ -41,7 +41,6 @@ async def test_a_refusal_is_a_reply_and_is_passed_to_nobody() -> None:
     assert (reply.stop_reason, second.calls) == (StopReason.REFUSAL, 0)
 
 
-@pytest.mark.spec("E-138")
 async def test_an_exhausted_chain_tells_a_fallback_to_nobody_and_then_raises_who_was_tried() -> None:
     told: list[Fallback] = []
     chain = Chain([ToldModel("first", FailureKind.TIMEOUT), ToldModel("second", FailureKind.SERVER)])
