@@ -26,7 +26,7 @@ help:  ## list these targets
 setup: $(VENV)/.tools-installed  ## create .venv and install everything that the lock names (PYTHON=python3.12 picks one)
 
 run: $(VENV)/.engine-installed  ## set up and start the example company; Ctrl-C drains and stops it
-	$(BIN)/crewlet run -c examples/company/crewlet.yaml --company examples/company/company.yaml
+	$(BIN)/crewlet run -c crewlet.yaml --company examples/company/company.yaml
 
 test: check  ## set up, check, run all tests and a small run of the benchmarks
 	$(BIN)/python -m pytest

@@ -7,6 +7,7 @@ __all__ = ["BROAD_HANDLERS", "CLOCKS_AND_CHANCE", "TEXTS_LIKE_BROKER_NAMES"]
 BROAD_HANDLERS: dict[str, str] = {
     "backends/nats/connection.py": "a failing listener must not keep the others, or the next dial, from happening",
     "backends/nats/link.py": "an error would end the client's read loop and leave the whole node deaf",
+    "cli/__init__.py": "the outermost supervisor: a fault of ours is told in one line, its stack on request",
     "llm/endpoint.py": "what vendors' SDKs raise over a broken answer has no common root; it is classified, once",
     "store/readers.py": "a caller's function failed: its error is that caller's answer, and the thread goes on",
     "store/writer.py": "as in the readers; the thread's own failure is told to whoever opened it",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
 __all__ = ["main"]
+
+TRACEBACK_VARIABLE = "CREWLET_TRACEBACK"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,6 +31,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read our output has seen enough; keep the interpreter from complaining about it at exit.
         sys.stdout = None
         return 141
+    except Exception as fault:  # the outermost supervisor: a fault of ours is told in one line, its stack on request
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        _say(f"internal error: {type(fault).__name__}: {fault}; set {TRACEBACK_VARIABLE}=1 to see where")
+        return 70
 
 
 def _say(text: str) -> None:

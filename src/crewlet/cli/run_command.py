@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib
 import os
 import shutil
 import signal
@@ -11,14 +12,17 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from crewlet.api import ApiConfig as ServerConfig
+from crewlet.api import ApiServer, ApiToken
 from crewlet.base.clock import SystemClock
 from crewlet.base.errors import ConfigError, Problem
 from crewlet.base.ids import RandomIds
 from crewlet.base.logging import configure_logging
 from crewlet.cli.client import environment
 from crewlet.config import (
+    ApiConfig,
     LoadedCompany,
     LoadedNode,
     LoggingConfig,
@@ -30,9 +34,6 @@ from crewlet.config import (
     source_of,
 )
 from crewlet.node import CompanySource, Node, NodeSettings
-
-if TYPE_CHECKING:
-    from crewlet.api import ApiServer
 
 __all__ = ["run"]
 
@@ -64,14 +65,20 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _serve(settings: NodeSettings) -> int:
-    # The API's libraries take half a second to import; they come in beside the boot, off the loop.
-    api_type = asyncio.get_running_loop().run_in_executor(None, _import_api)
+    # The web framework takes half a second to import; it comes in beside the boot, off the loop.
+    warmed = asyncio.get_running_loop().run_in_executor(None, importlib.import_module, "crewlet.api.app")
     node = await Node.boot(settings)
     stop = asyncio.Event()
     _on_signals(stop)
     try:
-        await _open_api(node, settings, await api_type)
+        api = _api_of(node, settings.config.api)
+        if api is not None:
+            node.closes(api.stop)
+            await api.bind()
         await node.start_seats()
+        await warmed
+        if api is not None:
+            await api.start()
         _greet(settings, node)
         await stop.wait()
         sys.stderr.write("crewlet: draining; running turns finish (Ctrl-C again ends at once)\n")
@@ -80,18 +87,20 @@ async def _serve(settings: NodeSettings) -> int:
     return 0
 
 
-async def _open_api(node: Node, settings: NodeSettings, api: type[ApiServer]) -> None:
-    if settings.config.api.port == 0:
-        return
-    server = api(node, settings.config.api)
-    await server.start()
-    node.closes(server.stop)
-
-
-def _import_api() -> type[ApiServer]:
-    from crewlet.api import ApiServer  # imported late: see where it is awaited
-
-    return ApiServer
+def _api_of(node: Node, config: ApiConfig) -> ApiServer | None:
+    if config.port == 0:
+        return None
+    tokens = tuple(ApiToken(token.id, token.token) for token in config.tokens)
+    return ApiServer(
+        node,
+        ServerConfig(
+            host=config.host,
+            port=config.port,
+            token_file=config.token_file,
+            tokens=tokens,
+            allow_anonymous_read=config.allow_anonymous_read,
+        ),
+    )
 
 
 def _on_signals(stop: asyncio.Event) -> None:
@@ -113,29 +122,28 @@ def _greet(settings: NodeSettings, node: Node) -> None:
         if health.models_are_real
         else "a script, not a real model (set ANTHROPIC_API_KEY or OPENAI_API_KEY)"
     )
+    program, options = _command(settings)
     first = health.seats[0] if health.seats else "SEAT"
     lines = [
         f"{organization.name} is running: {len(health.seats)} agent seats, answered by {models}.",
         f"  API    http://{config.api.host}:{config.api.port}" if config.api.port else "  API    none (api.port is 0)",
         f"  Data   {config.data_dir}" + ("  (mail and history are IN MEMORY only)" if health.stream_in_memory else ""),
-        f'  Next   {_command(settings)} ask {first} "What should we build first?"',
-        f"         {_command(settings)} seats, {_command(settings)} events --follow",
+        f'  Next   {program} ask{options} {first} "What should we build first?"',
+        f"         {program} seats{options}, {program} events{options} --follow",
         "  Stop   Ctrl-C: running turns finish. Twice: at once.",
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
 
 
-def _command(settings: NodeSettings) -> str:
-    """How to call the commands from here so that they find this very node."""
+def _command(settings: NodeSettings) -> tuple[str, str]:
+    """How to call the commands from here so that they find this very node: the program, and the options it needs."""
     program = Path(sys.argv[0])
-    name = os.path.relpath(program) if program.name == "crewlet" and not _on_path(program) else "crewlet"
+    on_path = shutil.which("crewlet")
+    is_found = on_path is not None and Path(on_path).resolve() == program.resolve()
+    name = os.path.relpath(program) if program.name == "crewlet" and not is_found else "crewlet"
     file = settings.config.file
-    return name if file == Path(_NODE_FILE).resolve() else f"{name}"
-
-
-def _on_path(program: Path) -> bool:
-    return shutil.which("crewlet") is not None and Path(shutil.which("crewlet") or "").resolve() == program.resolve()
+    return name, "" if file == Path(_NODE_FILE).resolve() else f" -c {os.path.relpath(file)}"
 
 
 def _node_file(options: argparse.Namespace) -> LoadedNode:
