@@ -200,10 +200,7 @@ class Phase:
 
     async def _perform(self, call: ToolCall) -> ToolResult:
         scope, toolbox = self._scope, self._plan.toolbox
-        refusal = refusal_of(call, toolbox)
-        if call.name == self._waiting_for:
-            # One open ask a turn: the turn that its answer wakes could not tell whether another is still to come.
-            refusal = f"not run: this turn waits for a colleague already; call `{call.name}` again after the answer"
+        refusal = refusal_of(call, toolbox, waiting_for=self._waiting_for)
         tool = toolbox.find(call.name)
         if refusal or tool is None:
             return ToolResult(refusal, is_error=True)

@@ -31,7 +31,8 @@ def refusal_of(call: ToolCall, toolbox: Toolbox, *, waiting_for: str) -> str:
     if toolbox.finisher.ended:
         return f"not run: `{toolbox.finisher.row.name}` before it ended this phase"
     if call.name == waiting_for:
-        return f"not run: the turn waits for an earlier `{call.name}` and ends with this round; ask after its answer"
+        # One open ask a turn: the turn that its answer wakes could not tell whether another is still to come.
+        return f"not run: this turn waits for a colleague already; call `{call.name}` again after the answer"
     problems = argument_problems(tool.row.input_schema, call.arguments)
     return f"`{call.name}` was not run. {'; '.join(problems)}" if problems else ""
 
