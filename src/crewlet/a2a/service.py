@@ -70,6 +70,7 @@ class A2aService:
             ),
             channel,
             context.trace,
+            source=context.handle,
         )
         await self._record(
             A2aMessageSent(
@@ -77,6 +78,7 @@ class A2aService:
             ),
             channel,
             context.trace,
+            source=context.handle,
             step="asked",
         )
         await self._wake_target(context, channel)
@@ -107,6 +109,7 @@ class A2aService:
             ),
             channel,
             answer.trace,
+            source=answer.responder,
             step="answered",
         )
         await self._wake_asker(channel, answer)
@@ -192,15 +195,16 @@ class A2aService:
             ),
             closed,
             answer.trace,
+            source=answer.responder,
         )
 
-    async def _record(self, body: Body, channel: Channel, trace: Trace, *, step: str = "") -> None:
+    async def _record(self, body: Body, channel: Channel, trace: Trace, *, source: str, step: str = "") -> None:
         event = new_event(
             body,
             trace=child_of(trace, self._ids),
             now=self._clock.now(),
             ids=self._ids,
             event_id=event_id_of(channel.channel_id, step or body.event_type),
-            source=channel.requester,
+            source=source,
         )
         await self._publish(topics.event_topic(event.type), event)

@@ -59,14 +59,14 @@ class TurnPrinter:
     def _progress(self, event: Mapping[str, Any]) -> None:
         running = cast("Mapping[str, Any] | None", event.get("running_call"))
         finished = cast("Mapping[str, Any] | None", event.get("finished_call"))
+        if event.get("partial_text"):
+            self._stream(event)
         if running:
             arguments = _clip(json.dumps(running.get("arguments", {}), ensure_ascii=False), _ARGUMENTS_MAX_CHARS)
             self._line(_seat_of(event), f"→ {running.get('name')} {arguments}")
         elif finished:
             result = finished.get("error") or finished.get("result")
             self._line(_seat_of(event), f"← {_clip(result, _RESULT_MAX_CHARS)}")
-        elif event.get("partial_text"):
-            self._stream(event)
 
     def _stream(self, event: Mapping[str, Any]) -> None:
         text = str(event["partial_text"])

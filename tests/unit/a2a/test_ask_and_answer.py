@@ -126,6 +126,8 @@ async def test_an_answer_wakes_the_asker_with_its_task_and_closes_the_channel(wo
     assert (wake.id, wake.delegation_depth, wake.delegation_chain) == (answer_wake_id(ask), 1, ("boss",))
     closed = next(event.data for _, event in world.published if isinstance(event.data, A2aChannelClosed))
     assert (closed.closed_by, closed.turn_id, closed.message_count) == ("cto", "t2", 2)
+    answer = next(event for _, event in world.published if event.type == "a2a_message_sent" and event.source == "cto")
+    assert answer.actor == "cto"
     channel = await world.channels.get(ask)
     assert channel is not None
     assert channel.status is ChannelStatus.CLOSED
