@@ -33,7 +33,7 @@ def render_prior(prior: Sequence[PriorIteration]) -> str:
     for each in prior:
         parts.append(f"### Iteration {each.iteration}")
         parts.append(render_calls(each.calls, with_results=False))
-        parts.append(render_submission(each.submission))
+        parts.append(render_submission(each.submission, result_max_chars=limits.PRIOR_ARTIFACT_MAX_CHARS))
         if each.review.completed_work:
             parts.append(f"Already done, not to be done again: {each.review.completed_work}")
         parts.append(f"The review sent it back: {each.review.notes}")
@@ -55,8 +55,8 @@ def render_calls(calls: Sequence[ToolExecution], *, with_results: bool) -> str:
     return "\n".join(["Tool calls:", *lines])
 
 
-def render_submission(submission: WorkSubmission) -> str:
-    """A submission as its reviewer, or the next iteration, reads it."""
+def render_submission(submission: WorkSubmission, *, result_max_chars: int = 0) -> str:
+    """A submission as its reviewer reads it, whole; or the end of its result alone, for a later iteration."""
     lines = [f"Outcome: {submission.outcome}"]
     if submission.deliveries:
         lines.append(f"Delivered through: {', '.join(submission.deliveries)}")
@@ -64,7 +64,8 @@ def render_submission(submission: WorkSubmission) -> str:
         lines.append(f"Evidence: {submission.evidence}")
     if submission.open_questions:
         lines.append("Open questions: " + "; ".join(submission.open_questions))
-    lines.append(f"Result:\n{_tail(submission.summary, limits.PRIOR_ARTIFACT_MAX_CHARS)}")
+    result = _tail(submission.summary, result_max_chars) if result_max_chars else submission.summary
+    lines.append(f"Result:\n{result}")
     return "\n".join(lines)
 
 

@@ -121,6 +121,20 @@ async def test_the_reviewer_sees_the_work_and_the_record_and_has_one_tool() -> N
     assert [spec.name for spec in request.tools] == ["submit_review"]
 
 
+async def test_a_long_result_is_reviewed_whole_and_told_again_by_its_end() -> None:
+    executor = PlayedModel(submits("start" + "x" * 9000 + "end"), submits("short"))
+    reviewer = PlayedModel(reviews("self_iterate", notes="Shorter."), reviews())
+
+    await Stage(executor=executor, reviewer=reviewer).run()
+
+    reviewed, again = reviewer.requests[0].messages[0], executor.requests[1].messages[0]
+    assert isinstance(reviewed, UserMessage)
+    assert isinstance(again, UserMessage)
+    assert "start" + "x" * 9000 + "end" in reviewed.text
+    assert "xend" in again.text
+    assert len(again.text) < 5000
+
+
 async def test_a_review_that_judges_the_work_failed_ends_the_turn_failed() -> None:
     stage = Stage(reviewer=PlayedModel(reviews("failed", notes="There is no bridge.")))
 
