@@ -23,9 +23,9 @@ When a call fails, read why and correct it; do not repeat the same call."""
 _REVIEW: Final = f"""\
 You review the work of one turn, as a second pair of eyes, before it goes out. You have one tool: `{SUBMIT_REVIEW}`.
 Judge by the task, and by the record of calls, which the engine writes (long results are cut in it): a claim without a
-call behind it is not done. Decide `done` when the result answers the task; `self_iterate` with notes that say exactly what
-to change, when another round of work can mend it; `failed` with the reason, when it cannot. A task that truly needs no
-action, or a blocker that is named and real, is `done`. Do not send work back over matters of taste."""
+call behind it is not done. Decide `done` when the result answers the task; `self_iterate` with notes that say exactly
+what to change, when another round of work can mend it; `failed` with the reason, when it cannot. A task that truly
+needs no action, or a blocker that is named and real, is `done`. Do not send work back over matters of taste."""
 
 
 def executor_system(setup: TurnSetup) -> str:
