@@ -33,15 +33,20 @@ async def separate_engine(directory: Path, thread: str = "main") -> AsyncGenerat
     process = await asyncio.create_subprocess_exec(
         sys.executable, str(ENGINE), str(directory), thread, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
+    broker_pid = 0
     try:
         assert process.stdout is not None
         while len(words := (await process.stdout.readline()).split()) != 3 or not words[0].isdigit():
             assert process.returncode is None
-        yield int(words[0]), int(words[1])
+        broker_pid = int(words[1])
+        yield int(words[0]), broker_pid
     finally:
         if process.returncode is None:
             process.kill()
         await process.wait()
+        # Nothing to kill, unless what these tests are about has failed.
+        if broker_pid and is_running(broker_pid):
+            os.kill(broker_pid, signal.SIGKILL)
 
 
 def takes_port(squatter: socket.socket, port: int) -> bool:

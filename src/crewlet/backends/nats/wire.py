@@ -62,7 +62,8 @@ class Wire(Protocol):
         """One request and its reply.
 
         Raises ``Unavailable`` when no answer came in time, when nobody listens, when the link is down or drops
-        meanwhile: in each of these cases the request may have taken effect. Raises ``PayloadTooLarge`` before sending.
+        meanwhile: the request may have taken effect, unless it is ``NotDone``. Raises ``PayloadTooLarge`` before
+        sending.
         """
         ...
 
