@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import psutil
@@ -27,13 +26,6 @@ def odd(name: str = "odd", *args: str, **fields: object) -> ToolServerSpec:
 def below() -> set[int]:
     """The processes that stem from this one."""
     return {child.pid for child in psutil.Process().children(recursive=True)}
-
-
-async def until(is_so: Callable[[], bool], within_s: float = 5) -> None:
-    """Return once it is so. Raises ``TimeoutError``."""
-    async with asyncio.timeout(within_s):
-        while not is_so():  # noqa: ASYNC110 - other processes set no event
-            await asyncio.sleep(0.01)
 
 
 @pytest.fixture

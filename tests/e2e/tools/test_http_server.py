@@ -11,8 +11,9 @@ import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import ToolAnnotations
 
+from crewlet.testing import wait_until
 from crewlet.tools import Hint, ToolHost, ToolServerSpec
-from tests.e2e.tools.conftest import CEO, until
+from tests.e2e.tools.conftest import CEO
 from tests.e2e.tools.test_calls import called
 
 pytestmark = pytest.mark.slow
@@ -47,7 +48,7 @@ class Web:
         config = uvicorn.Config(board().streamable_http_app(), log_config=None, timeout_graceful_shutdown=1, ws="none")
         self._server = uvicorn.Server(config)
         self._task = asyncio.get_running_loop().create_task(self._server.serve([self._socket]))
-        await until(lambda: self._server.started)
+        await wait_until(lambda: self._server.started)
 
     async def stop(self) -> None:
         self._server.should_exit = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -15,9 +16,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from crewlet.testing import wait_until
 from crewlet.tools import ToolHost, ToolServerSpec
 from crewlet.tools import process_wrapper as wrapper
-from tests.e2e.tools.conftest import HERE, below, until
+from tests.e2e.tools.conftest import HERE, below
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="orphans are found on Linux alone")]
 
@@ -78,22 +80,21 @@ def test_a_killed_engine_takes_the_whole_tree_with_it_within_two_seconds(where: 
     with engine("tree_server.py", where) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == "ready\n"
-        assert so_within(lambda: len(living(below() - {running.pid})) == TREE + 1, 5)  # And the wrapper.
+        whole = so_within(lambda: len(living(below() - {running.pid})) == TREE + 1, 5)  # And the wrapper.
         tree = below() - {running.pid}
 
         running.kill()
         gone = so_within(lambda: not living(tree), 2)
-        left = living(tree)
-        end(left)
+        end(living(tree))
 
+    assert whole
     assert gone
-    assert not left
 
 
 async def test_a_closed_host_leaves_nothing_of_a_tree_that_refuses_to_end() -> None:
     host = ToolHost(environment={"PATH": "/usr/bin:/bin"})
     await host.start_shared([ToolServerSpec(name="tree", command=sys.executable, args=(str(HERE / "tree_server.py"),))])
-    await until(lambda: len(living(below())) == TREE + 1)
+    await wait_until(lambda: len(living(below())) == TREE + 1)
     tree = below()
 
     await host.close()
@@ -110,11 +111,24 @@ def test_what_a_server_leaves_behind_goes_with_it(tmp_path: Path) -> None:
         code = started.wait(5)
 
     pid = int(left_behind.read_text())
+    left = living({pid})
+    end(left)
     assert code == 7
-    assert not living({pid})
+    assert not left
 
 
-def test_the_wrapper_passes_the_wire_through_and_keeps_no_end_of_it() -> None:
+def test_the_wrapper_keeps_no_end_of_the_wire() -> None:
+    """Otherwise a server that closes its stdout, and lives on, would be waited for until each call's deadline."""
+    with wrapped("sh", "-c", "exec >&-; cat >/dev/null") as (started, _):
+        assert started.stdout is not None
+        ready, _, _ = select.select([started.stdout], [], [], 5)
+
+        assert ready
+        assert started.stdout.read() == b""
+        assert started.poll() is None
+
+
+def test_the_wrapper_passes_the_wire_through() -> None:
     with wrapped("cat") as (started, _):
         assert started.stdin is not None
         assert started.stdout is not None
@@ -166,7 +180,10 @@ def test_a_killed_wrapper_takes_the_server_with_it() -> None:
 
         started.kill()
 
-        assert so_within(lambda: not living(server), 2)
+        gone = so_within(lambda: not living(server), 2)
+        end(living(server))
+
+    assert gone
 
 
 def _is_sleep(process: psutil.Process) -> bool:

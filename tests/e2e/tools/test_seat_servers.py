@@ -9,8 +9,9 @@ import psutil
 import pytest
 
 from crewlet.base.ids import Handle
+from crewlet.testing import wait_until
 from crewlet.tools import ToolHost
-from tests.e2e.tools.conftest import CEO, below, odd, until
+from tests.e2e.tools.conftest import CEO, below, odd
 from tests.e2e.tools.test_calls import called
 
 pytestmark = pytest.mark.slow
@@ -47,7 +48,7 @@ async def test_twenty_moves_of_a_seat_leave_as_many_processes_as_before(host: To
 
 async def test_a_seat_that_is_given_up_while_it_opens_leaves_nothing(host: ToolHost) -> None:
     opening = asyncio.get_running_loop().create_task(host.open_seat(CEO, [odd("mute", "deaf", shared=False)]))
-    await until(lambda: len(below()) == 2)
+    await wait_until(lambda: len(below()) == 2)
 
     opening.cancel()
     with pytest.raises(asyncio.CancelledError):

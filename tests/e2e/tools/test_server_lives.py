@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 
 import pytest
 
+from crewlet.testing import wait_until
 from crewlet.tools import ToolHost
 from crewlet.tools.server import ToolServer
-from tests.e2e.tools.conftest import CEO, PATH, below, odd, until
+from tests.e2e.tools.conftest import CEO, PATH, below, odd
 from tests.e2e.tools.test_calls import called, opened
 
 pytestmark = pytest.mark.slow
@@ -84,9 +86,11 @@ async def test_a_server_that_keeps_dying_is_left_alone_for_a_while(host: ToolHos
     assert "it is started again in" in results[2].text
 
 
-async def test_a_failed_server_is_started_anew_by_the_next_reconciliation(host: ToolHost) -> None:
-    await host.start_shared([odd("odd", "exits")])
-    spec = odd("odd")
+async def test_a_failed_server_is_started_anew_by_the_next_reconciliation(host: ToolHost, tmp_path: Path) -> None:
+    missing = tmp_path / "what-it-needs"
+    spec = odd("odd", "exits", str(missing))
+    await host.start_shared([spec])
+    missing.touch()
 
     await host.start_shared([spec])
 
@@ -133,7 +137,7 @@ async def test_closing_answers_the_calls_under_way(host: ToolHost) -> None:
 
 async def test_closing_while_a_server_starts_leaves_nothing(host: ToolHost) -> None:
     starting = asyncio.get_running_loop().create_task(host.start_shared([odd("mute", "deaf")]))
-    await until(lambda: len(below()) == 2)
+    await wait_until(lambda: len(below()) == 2)
 
     await host.close()
     await starting
