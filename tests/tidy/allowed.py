@@ -21,7 +21,7 @@ CLOCKS_AND_CHANCE: dict[str, str] = {}
 """Modules outside base that may read the machine's clock."""
 
 TEXTS_LIKE_BROKER_NAMES: dict[str, str] = {
-    r"CREWLET_(API_TOKEN|NODE_ID|PYTHON)$": "an environment variable",
+    r"CREWLET_(API_TOKEN|NODE_ID|PYTHON|TRACEBACK)$": "an environment variable",
     r"crewlet_(events|event_parties)\b": "a table of the node's own database",
 }
 """Patterns of texts that begin like a name of the broker and are none, wherever they stand."""

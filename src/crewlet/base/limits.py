@@ -98,7 +98,7 @@ TOOL_SERVER_START_TIMEOUT_S: Final = 120.0
 TOOL_CALL_TIMEOUT_S: Final = 300.0
 TOOL_SERVER_QUEUE_MAX: Final = 256
 
-# The turn. The two backstops stand behind the deadlines of providers and tool servers, for one that fails to keep its own.
+# The turn. The two backstops stand behind the deadlines of providers and tool servers, for one that keeps none.
 MODEL_CALL_BACKSTOP_S: Final = 1800.0
 TOOL_CALL_BACKSTOP_S: Final = 1800.0
 FINISHING_CORRECTIVES_MAX: Final = 2

@@ -41,7 +41,9 @@ def configure_logging(level: LogLevel, form: LogFormat) -> None:
 def _rendering(form: LogFormat) -> list[structlog.typing.Processor]:
     match form:
         case "json":
-            return [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+            # Without locals: a frame's variables may hold a key.
+            stacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+            return [structlog.processors.ExceptionRenderer(stacks), structlog.processors.JSONRenderer()]
         case "text":
             return [
                 structlog.processors.format_exc_info,

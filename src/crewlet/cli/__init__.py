@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 __all__ = ["main"]
 
-TRACEBACK_VARIABLE = "CREWLET_TRACEBACK"
+_STACK_WANTED = "CREWLET_TRACEBACK"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,9 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout = None
         return 141
     except Exception as fault:  # the outermost supervisor: a fault of ours is told in one line, its stack on request
-        if os.environ.get(TRACEBACK_VARIABLE):
+        if os.environ.get(_STACK_WANTED):
             raise
-        _say(f"internal error: {type(fault).__name__}: {fault}; set {TRACEBACK_VARIABLE}=1 to see where")
+        _say(f"internal error: {type(fault).__name__}: {fault}; set {_STACK_WANTED}=1 to see where")
         return 70
 
 

@@ -6,10 +6,12 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, suppress
 from typing import Any, Final
 
-from crewlet.base.errors import ConfigError, Problem
+from crewlet.base.errors import ConfigError, CrewletError, Problem
+from crewlet.base.tasks import Tasks
 from crewlet.cli.client import ApiClient, NodeUnreachable, environment, segment
 from crewlet.cli.turn_printer import TurnPrinter
 from crewlet.cli.whereabouts import find_node
@@ -44,18 +46,17 @@ class _Ask:
         self._last: dict[str, Any] = {}
 
     async def run(self) -> int:
-        async with self._api:
-            watched = asyncio.Event()
-            watch = asyncio.get_running_loop().create_task(self._watch(watched), name="ask:watch")
+        async with self._api, AsyncExitStack() as stack:
+            # Watched before anything is sent, so that the first step is seen too; a refusal ends the command here.
+            frames = await stack.enter_async_context(self._api.stream())
+            tasks = Tasks("ask")
+            stack.push_async_callback(tasks.close)
+            tasks.start("watch", self._watch(frames))
             try:
-                await _first(watched.wait(), watch)
                 async with asyncio.timeout(self._options.timeout):
                     return self._conclude(await self._until_final(await self._send()))
             except TimeoutError:
                 return self._gave_up()
-            finally:
-                watch.cancel()
-                await asyncio.gather(watch, return_exceptions=True)
 
     async def _send(self) -> str:
         sent = await self._api.post(f"/seats/{segment(self._options.seat)}/messages", {"text": self._text})
@@ -81,19 +82,20 @@ class _Ask:
             except TimeoutError:
                 continue
 
-    async def _watch(self, watched: asyncio.Event) -> None:
+    async def _watch(self, frames: AsyncIterator[dict[str, Any]]) -> None:
         """Show the live frames of our trace; a lost stream is taken up again, a poll covers what it missed."""
+        await self._show_all(frames)
         while True:
-            try:
-                async with self._api.stream() as frames:
-                    watched.set()
-                    async for frame in frames:
-                        if frame.get("kind") == "event":
-                            self._show(frame["data"])
-            except NodeUnreachable:
-                if not watched.is_set():
-                    raise
             await asyncio.sleep(_POLL_S)
+            with suppress(CrewletError):
+                async with self._api.stream() as again:
+                    await self._show_all(again)
+
+    async def _show_all(self, frames: AsyncIterator[dict[str, Any]]) -> None:
+        with suppress(NodeUnreachable):
+            async for frame in frames:
+                if frame.get("kind") == "event":
+                    self._show(frame["data"])
 
     def _show(self, event: dict[str, Any]) -> None:
         if not self._trace_id:
@@ -120,14 +122,3 @@ class _Ask:
         where = f"; it goes on without us: GET /messages/{self._last['id']}" if self._last.get("id") else ""
         sys.stderr.write(f"crewlet: no answer within {self._options.timeout:g} s: {reason}{where}\n")
         return _EXIT_TIMEOUT
-
-
-async def _first(waiting: Coroutine[Any, Any, object], watch: asyncio.Task[None]) -> None:
-    """Return once the stream is watched; raise what kept it from being so."""
-    waiter = asyncio.get_running_loop().create_task(waiting, name="ask:watched")
-    try:
-        await asyncio.wait({waiter, watch}, return_when=asyncio.FIRST_COMPLETED)
-        if watch.done():
-            watch.result()
-    finally:
-        waiter.cancel()

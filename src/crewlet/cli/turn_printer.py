@@ -104,9 +104,8 @@ def _turn_started(event: Mapping[str, Any]) -> str:
 
 
 def _phase_started(event: Mapping[str, Any]) -> str:
-    model = event.get("model") or event.get("provider_key") or ""
-    note = " (a script, not a real model)" if model == "scripted" else ""
-    return f"{event.get('phase')} ({event.get('iteration', 1)}) with {model}{note}"
+    note = " (a script, not a real model)" if event.get("model") == "scripted" else ""
+    return f"{event.get('phase')} ({event.get('iteration', 1)}) with {event.get('provider_key')}{note}"
 
 
 def _turn_completed(event: Mapping[str, Any]) -> str:

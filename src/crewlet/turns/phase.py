@@ -11,6 +11,7 @@ from crewlet.base.errors import CrewletError, Fenced, Unavailable
 from crewlet.base.trace import child_of
 from crewlet.events.types import AgentPhaseStarted, ProviderFallback, Refusal, ToolExecution
 from crewlet.llm import (
+    SCRIPTED_MODEL,
     ChainExhausted,
     FailureKind,
     Fallback,
@@ -124,7 +125,12 @@ class Phase:
         scope.open_phase = record
         await scope.events.tell(
             AgentPhaseStarted(
-                **scope.events.of_turn, phase=plan.phase, iteration=plan.iteration, provider_key=record.provider_key
+                **scope.events.of_turn,
+                phase=plan.phase,
+                iteration=plan.iteration,
+                provider_key=record.provider_key,
+                # A script says what it is before it says anything else; a real model's name comes with its reply.
+                model="" if plan.model.is_real else SCRIPTED_MODEL,
             ),
             record.trace,
         )
