@@ -49,6 +49,7 @@ class SeatRuntime:
     def __init__(self, parts: SeatRuntimeParts) -> None:
         self._parts = parts
         self._established: set[str] = set()
+        self._admitting: dict[str, asyncio.Event] = {}
 
     async def on_acquire(self, handle: str, lease: Lease) -> None:
         """Establish the seat: its tool servers, its reflections, then its inbox.
@@ -67,14 +68,20 @@ class SeatRuntime:
             await queue.release_held(reflect)
             await queue.release_held(inbox)
         await queue.subscribe(reflect, _acknowledge)
-        await queue.subscribe(inbox, SeatInbox(handle, self._parts.inbox_parts(self._turns_with(tools))).handle)
+        await queue.subscribe(inbox, self._handler(handle, tools))
         self._established.add(handle)
         spawned = AgentSpawned(agent_handle=handle, agent_id=seat.agent_id or "", role=seat.name, epoch=lease.epoch)
         await self._tell(handle, spawned)
 
+    def on_established(self, handle: str) -> None:
+        """Let the mail through that came while the seat was being established."""
+        self._admitting[handle].set()
+
     async def on_release(self, handle: str, mode: ReleaseMode) -> None:
         """Undo it: voluntarily after the running turn, or fenced at once, republishing nothing in either case."""
         queue, inbox, reflect = self._parts.queue, inbox_of(handle), reflect_of(handle)
+        if handle in self._admitting:
+            self._admitting.pop(handle).set()
         if mode is ReleaseMode.VOLUNTARY:
             await queue.quiesce(inbox)
             await queue.wait_idle(inbox)
@@ -96,6 +103,17 @@ class SeatRuntime:
     async def give_back_stranded(self, handle: str) -> None:
         """Have mail that a broken link took along delivered again; called while the seat is held here."""
         await self._parts.queue.release_held(inbox_of(handle))
+
+    def _handler(self, handle: str, tools: SeatTools) -> Callable[[Delivery], Awaitable[Outcome]]:
+        """The seat's inbox, behind a gate: a delivery that is there already must not be deferred to the next renew."""
+        inbox = SeatInbox(handle, self._parts.inbox_parts(self._turns_with(tools)))
+        admitting = self._admitting[handle] = asyncio.Event()
+
+        async def handle_once_established(delivery: Delivery) -> Outcome:
+            await admitting.wait()
+            return await inbox.handle(delivery)
+
+        return handle_once_established
 
     def _turns_with(self, tools: SeatTools) -> Callable[[Trigger, Fence], Awaitable[TurnOutcome]]:
         async def run(trigger: Trigger, fence: Fence) -> TurnOutcome:

@@ -39,6 +39,10 @@ class SeatHooks(Protocol):
         """Establish the seat, its inbox last. Any exception gives the lease back and leaves nothing attached."""
         ...
 
+    def on_established(self, handle: str) -> None:
+        """The seat admits turns from now on; while :meth:`on_acquire` ran it admitted none (S-037)."""
+        ...
+
     async def on_release(self, handle: str, mode: ReleaseMode) -> None:
         """Undo :meth:`on_acquire`; harmless where it got only half way. Raises when the teardown is unproven."""
         ...
@@ -217,6 +221,7 @@ class Host:
             return
         held.established = True
         _log.info("seat_established", seat=handle, epoch=lease.epoch)
+        self._hooks.on_established(handle)
 
     async def _release(self, handle: str, mode: ReleaseMode) -> None:
         held = self._held.pop(handle, None)

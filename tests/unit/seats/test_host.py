@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 import pytest
@@ -27,11 +27,17 @@ class _Hooks:
     broken: set[str] = field(default_factory=set[str])
     stuck: set[str] = field(default_factory=set[str])
     log: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    on_admission: Callable[[str], None] = field(default=lambda _: None)
 
     async def on_acquire(self, handle: str, lease: Lease) -> None:
         self.log.append(("acquire", handle))
+        self.on_admission(handle)
         if handle in self.broken:
             raise StartRefused("no inbox")
+
+    def on_established(self, handle: str) -> None:
+        self.log.append(("established", handle))
+        self.on_admission(handle)
 
     async def on_release(self, handle: str, mode: ReleaseMode) -> None:
         self.log.append((f"release {mode}", handle))
@@ -83,6 +89,18 @@ async def test_a_node_alone_holds_every_seat(world: _World) -> None:
     assert {lease.resource for lease in await world.leases.held("seat")} == {"seat:ceo", "seat:cto"}
 
 
+@pytest.mark.spec("S-037")
+async def test_a_seat_admits_turns_from_the_moment_its_node_is_told_and_not_before(world: _World) -> None:
+    """Work that comes while the seat is established is held back for milliseconds, not until the next heartbeat."""
+    during: list[int | None] = []
+    world.hooks.on_admission = lambda handle: during.append(world.host.may_start(handle))
+
+    await world.host.start(["ceo"])
+
+    assert [step for step, _ in world.hooks.log] == ["acquire", "established"]
+    assert during == [None, 1]
+
+
 @pytest.mark.spec("S-053")
 async def test_a_grant_admits_turns_for_one_heartbeat_after_its_last_renew(world: _World) -> None:
     """A seat that is held but was not proven lately starts nothing."""
@@ -102,7 +120,7 @@ async def test_a_healthy_hour_never_reads_as_stale(world: _World) -> None:
     """Renews start early enough that a turn may start at any moment."""
     await world.host.start(["ceo"])
 
-    admitted = []
+    admitted: list[int | None] = []
     for _ in range(3600):
         await asyncio.sleep(1.0)
         admitted.append(world.host.may_start("ceo"))
@@ -119,7 +137,7 @@ async def test_an_outage_keeps_the_seat_and_stops_its_turns_until_it_is_over(wor
     world.leases.cut = False
     await asyncio.sleep(_HEARTBEAT_S)
 
-    assert [step for step, _ in world.hooks.log] == ["acquire", "unproven", "proven"]
+    assert [step for step, _ in world.hooks.log] == ["acquire", "established", "unproven", "proven"]
     assert world.host.may_start("ceo") == 1
 
 
