@@ -16,8 +16,8 @@ _NOW = datetime(2026, 3, 1, tzinfo=UTC)
 _TRACE = Trace("a" * 32, "b" * 16)
 
 
-def _event(body: Body, **fields: int) -> Event:
-    return new_event(body, trace=_TRACE, now=_NOW, ids=SeededIds(1), **fields)
+def _event(body: Body, *, delegation_depth: int = 0) -> Event:
+    return new_event(body, trace=_TRACE, now=_NOW, ids=SeededIds(1), delegation_depth=delegation_depth)
 
 
 _BODIES: dict[str, Body] = {
