@@ -38,6 +38,7 @@ class Hub:
         self._tasks = Tasks("api-stream")
         self._watching: set[Outbox] = set()
         self._feed: _Feed | None = None
+        self._ending: set[asyncio.Task[None]] = set()
         self._closing = False
         self._empty = asyncio.Event()
         self._empty.set()
@@ -109,11 +110,10 @@ class Hub:
     async def close(self) -> None:
         """End the feed and every task."""
         self._closing = True
-        feed, self._feed = self._feed, None
+        self._end_feed()
         try:
             async with asyncio.timeout(bounds.STREAM_OPEN_TIMEOUT_S):
-                if feed is not None:
-                    await feed.end()
+                await asyncio.gather(*self._ending, return_exceptions=True)
         except TimeoutError:
             _log.warning("api_feed_not_ended")
         await self._tasks.close()
@@ -121,7 +121,9 @@ class Hub:
     def _end_feed(self) -> None:
         feed, self._feed = self._feed, None
         if feed is not None:
-            self._tasks.start("end-feed", feed.end())
+            ending = self._tasks.start("end-feed", feed.end())
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
 
     def _spread(self, topic: str, event: Event) -> None:
         self._put(event_frame(topic, event, self._clock.now()))

@@ -129,8 +129,9 @@ class ApiServer:
             ws_per_message_deflate=False,
             lifespan="off",
             log_config=None,
-            # Its lines of a lower level show the query, and a socket's query may hold a token.
-            log_level="error",
+            # Its lines show a socket's query, which may hold a token, and each task that a stop cuts as a failure;
+            # what a route does wrong is logged by the gate.
+            log_level="critical",
             access_log=False,
             server_header=False,
             date_header=False,

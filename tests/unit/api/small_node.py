@@ -1,0 +1,219 @@
+"""A node of a few dictionaries: what the API's tests stand it on, over real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+
+from crewlet.api import ApiConfig, ApiLimits, ApiServer, ApiToken
+from crewlet.base.trace import Trace
+from crewlet.events import Body, Event, new_event
+from crewlet.node.face import (
+    Health,
+    MessageState,
+    MessageView,
+    NoSuchSeat,
+    NotAnAgent,
+    Readiness,
+    SeatView,
+    SentMessage,
+)
+from crewlet.store import EventFilter, StoredEvent
+from crewlet.testing import SeededIds
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+TOKEN = "a-token-of-the-tests"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+
+_HEALTH = Health(
+    status="ok",
+    node="node-0",
+    roles=("ingress", "seats"),
+    company="Acme",
+    configured=True,
+    in_flight=0,
+    shutting_down=False,
+    seats=("ceo",),
+    version="0.1.0",
+    started_at=NOW,
+    queue_backend="memory",
+    stream_in_memory=True,
+    models_are_real=False,
+)
+_SEAT = SeatView(
+    handle="ceo",
+    name="Chief",
+    kind="agent",
+    unit="",
+    manager="",
+    agent_id="a-1",
+    held_here=True,
+    epoch=1,
+    activity="idle",
+    turn_id=None,
+    last_turn_id=None,
+    last_error=None,
+    models=("scripted",),
+    models_are_real=False,
+)
+
+
+class Feed:
+    """One subscription that the node handed out."""
+
+    def __init__(self, deliver: Callable[[str, Event], None]) -> None:
+        self.deliver = deliver
+        self.closed = False
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+class SmallNode:
+    """Satisfies ``NodeFace``. ``broken`` is raised by every call that may raise."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, str, str]] = []
+        self.rows: list[StoredEvent] = []
+        self.asked: list[EventFilter] = []
+        self.reasons: tuple[str, ...] = ()
+        self.broken: Exception | None = None
+        self.hangs = False
+        self.calls = 0
+        self.draining = False
+        self.feeds: list[Feed] = []
+        self.to_call: list[Callable[[], None]] = []
+        self.messages: dict[str, MessageView] = {}
+
+    def health(self) -> Health:
+        return replace(_HEALTH, shutting_down=self.draining)
+
+    def ready(self) -> Readiness:
+        return Readiness(self.reasons)
+
+    def seats(self) -> tuple[SeatView, ...]:
+        return (_SEAT, replace(_SEAT, handle="ada", kind="human", activity=None, epoch=None, models=()))
+
+    async def send_message(self, handle: str, text: str, *, principal: str) -> SentMessage:
+        await self._trouble()
+        if handle == "ada":
+            raise NotAnAgent(handle)
+        if handle != "ceo":
+            raise NoSuchSeat(handle, ["ada", "ceo"])
+        self.sent.append((handle, text, principal))
+        return SentMessage("m-1", "trace-1")
+
+    async def message(self, message_id: str) -> MessageView | None:
+        await self._trouble()
+        return self.messages.get(message_id)
+
+    async def events(self, wanted: EventFilter) -> list[StoredEvent]:
+        await self._trouble()
+        self.asked.append(wanted)
+        older = [row for row in self.rows if wanted.before is None or row.cursor < wanted.before]
+        return sorted(older, key=lambda row: row.cursor, reverse=True)[: wanted.limit]
+
+    async def event(self, event_id: str) -> StoredEvent | None:
+        await self._trouble()
+        return next((row for row in self.rows if row.event.id == event_id), None)
+
+    async def turn(self, turn_id: str) -> list[StoredEvent]:
+        await self._trouble()
+        return [row for row in self.rows if getattr(row.event.data, "turn_id", "") == turn_id]
+
+    async def follow(self, on_event: Callable[[str, Event], None]) -> Feed:
+        await self._trouble()
+        feed = Feed(on_event)
+        self.feeds.append(feed)
+        return feed
+
+    def on_draining(self, call: Callable[[], None]) -> Callable[[], None]:
+        self.to_call.append(call)
+        return lambda: self.to_call.remove(call)
+
+    def publish(self, event: Event) -> None:
+        """Hand ``event`` to whoever follows, as a broker would."""
+        for feed in self.feeds:
+            if not feed.closed:
+                feed.deliver(f"crewlet.events.{event.type}", event)
+
+    def drain(self) -> None:
+        self.draining = True
+        for call in self.to_call:
+            call()
+
+    async def _trouble(self) -> None:
+        self.calls += 1
+        if self.hangs:
+            await asyncio.Event().wait()
+        if self.broken is not None:
+            raise self.broken
+
+
+class Chronicle:
+    """Makes events with ids of their own, one second apart."""
+
+    def __init__(self) -> None:
+        self._ids = SeededIds(7)
+        self._made = 0
+
+    def event(self, body: Body) -> Event:
+        self._made += 1
+        now = NOW.replace(second=self._made % 60, minute=self._made // 60)
+        return new_event(body, trace=Trace("trace-1", "span-1", ""), now=now, ids=self._ids, source="node-0")
+
+    def row(self, body: Body) -> StoredEvent:
+        event = self.event(body)
+        return StoredEvent(f"crewlet.events.{event.type}", event)
+
+
+def config(folder: Path, *, tokens: tuple[ApiToken, ...] | None = None, **changes: object) -> ApiConfig:
+    """A configuration on a free loopback port, with one token unless told otherwise."""
+    known = (ApiToken("tester", TOKEN),) if tokens is None else tokens
+    whole = ApiConfig(host="127.0.0.1", port=0, token_file=folder / "operator-token", tokens=known)
+    return replace(whole, **changes)  # pyright: ignore[reportArgumentType]
+
+
+@asynccontextmanager
+async def serving(node: SmallNode, settings: ApiConfig) -> AsyncGenerator[ApiServer]:
+    """The API over ``node``, for as long as the block lasts."""
+    server = ApiServer(node, settings)
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop(grace_s=0.3)
+
+
+@asynccontextmanager
+async def asking(server: ApiServer, **headers: str) -> AsyncGenerator[httpx.AsyncClient]:
+    """A client of ``server``; with the tests' token unless headers are given."""
+    async with httpx.AsyncClient(base_url=server.url, headers=headers or BEARER, trust_env=False, timeout=5) as client:
+        yield client
+
+
+def tight(**changes: object) -> ApiLimits:
+    """The API's bounds, with some of them changed."""
+    return replace(ApiLimits(), **changes)  # pyright: ignore[reportArgumentType]
+
+
+def answered(message_id: str = "m-1") -> MessageView:
+    """A message that was answered without a turn worth showing."""
+    return MessageView(
+        id=message_id,
+        trace_id="trace-1",
+        handle="ceo",
+        text="hi",
+        sender="operator:tester",
+        state=MessageState.ANSWERED,
+        answer="hello",
+        reason="",
+        turns=(),
+        asks=(),
+    )
