@@ -24,13 +24,15 @@ class TlsConfig:
 class StreamConfig:
     """The broker. ``store_dir`` of ``None`` is memory (embedded) or the broker's own business (nats).
 
-    ``sync_interval_s`` of ``None``: what is acknowledged is on the disk. ``tls`` is ``None`` where none is configured.
+    ``sync_interval_s`` of ``None``: what is acknowledged is on the disk. ``server_binary`` replaces the packaged program.
+    ``tls`` is ``None`` where none is configured.
     """
 
     type: Literal["embedded", "nats"]
     store_dir: Path | None
     sync_interval_s: float | None
     event_retention_s: float
+    server_binary: Path | None = None
     url: str = field(default="", repr=False)
     credentials: Path | None = None
     token: str = field(default="", repr=False)

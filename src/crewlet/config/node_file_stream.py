@@ -40,6 +40,8 @@ class StreamSection(DocumentPart):
     """``embedded``: the engine runs its own broker on the loopback interface. ``nats``: it dials ``url``."""
     store_dir: str | None = None
     """Embedded only. Absent: stream in the data directory. Empty (""): in memory, lost at the end of the process."""
+    server_binary: str = ""
+    """Embedded only: the nats-server program, where the packaged one does not serve this machine."""
     sync: Annotated[str, AfterValidator(_sync)] = "always"
     """Embedded only: when what was acknowledged is on the disk. A duration needs three replicas."""
     url: str = Field(default="", repr=False)

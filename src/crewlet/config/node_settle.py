@@ -90,6 +90,7 @@ def _stream(written: StreamSection, paths: _Paths, data_dir: Path) -> StreamConf
     return StreamConfig(
         type=written.type,
         store_dir=store_dir if is_embedded else None,
+        server_binary=paths.maybe(written.server_binary),
         sync_interval_s=None,
         event_retention_s=3600.0 * (written.event_retention_hours or _EVENT_RETENTION_HOURS),
         url=written.url,
@@ -132,6 +133,10 @@ def _dial_problems(stream: StreamSection) -> Iterator[Problem]:
             yield Problem("stream.url", f"the scheme {scheme!r} is not one of a broker", "write nats:// or tls://")
     if stream.store_dir is not None:
         yield Problem("stream.store_dir", "is for type embedded only: that broker keeps its own files", "remove it")
+    if stream.server_binary:
+        yield Problem(
+            "stream.server_binary", "is for type embedded only: that broker is started elsewhere", "remove it"
+        )
     if bool(stream.tls.cert) != bool(stream.tls.key):
         yield Problem("stream.tls", "cert and key come together", "give both or neither")
 

@@ -34,7 +34,11 @@ async def open_broker(config: NodeConfig, ids: Ids, stack: AsyncExitStack) -> Br
         stack.push_async_callback(connection.close)
         return BrokerAccess(connection, JetStream(connection), "file", None)
     broker = EmbeddedBroker(
-        BrokerConfig(store_dir=config.stream.store_dir, sync_interval_s=config.stream.sync_interval_s)
+        BrokerConfig(
+            store_dir=config.stream.store_dir,
+            sync_interval_s=config.stream.sync_interval_s,
+            binary="" if config.stream.server_binary is None else str(config.stream.server_binary),
+        )
     )
     await broker.start()
     stack.push_async_callback(broker.stop)

@@ -89,6 +89,14 @@ def test_a_node_id_outside_the_grammar_is_refused_wherever_it_comes_from(folder:
     assert "CREWLET_NODE_ID" in _problem(folder, "{}", {"CREWLET_NODE_ID": bad}).problem
 
 
+def test_another_server_program_may_be_named_where_the_engine_runs_its_own_broker(folder: Path) -> None:
+    embedded = _load(folder, "stream: {server_binary: bin/nats-server}")
+
+    assert embedded.config.stream.server_binary == folder / "bin" / "nats-server"
+    with pytest.raises(ConfigError, match="stream.server_binary"):
+        _load(folder, "stream: {type: nats, url: 'nats://127.0.0.1:4222', server_binary: x}")
+
+
 def test_an_empty_store_dir_is_memory_and_said(folder: Path) -> None:
     loaded = _load(folder, 'stream: {store_dir: ""}')
 
