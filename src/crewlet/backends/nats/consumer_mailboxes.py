@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
@@ -61,13 +63,15 @@ class Mailboxes:
     async def info(self, subscription: Subscription) -> ConsumerInfo | None:
         """How the mailbox stands, or ``None`` where there is none."""
         stream = await self._streams.stream_of(subscription.topic)
-        return await self._api.consumer_info(stream, topics.durable_name(subscription.topic, subscription.group))
+        with _answered():
+            return await self._api.consumer_info(stream, topics.durable_name(subscription.topic, subscription.group))
 
     async def delete(self, subscription: Subscription) -> None:
         """Destroy the mailbox and what it alone retained; harmless where there is none."""
         stream = await self._streams.stream_of(subscription.topic)
-        await self._api.consumer_delete(stream, topics.durable_name(subscription.topic, subscription.group))
-        await self._purge_unclaimed(stream, subscription.topic)
+        with _answered():
+            await self._api.consumer_delete(stream, topics.durable_name(subscription.topic, subscription.group))
+            await self._purge_unclaimed(stream, subscription.topic)
 
     async def release_held(self, subscription: Subscription) -> None:
         """Give back what was fetched and never settled: each comes again at the head, one delivery dearer.
@@ -95,7 +99,7 @@ class Mailboxes:
         raise Unavailable(f"{subscription.topic}: a peer keeps changing the mailbox {wanted.durable_name}")
 
     async def _repair(self, stream: str, wanted: ConsumerConfig, subscription: Subscription) -> ConsumerInfo:
-        found = await self._api.consumer_info(stream, wanted.durable_name)
+        found = await self.info(subscription)
         if found is None:
             return await self._update(stream, wanted, subscription)
         differences = consumer_differences(wanted, found.config)
@@ -124,6 +128,15 @@ class Mailboxes:
         others = await self._api.consumer_infos(stream)
         if not any(topics.matches(other.config.filter_subject or ">", topic) for other in others):
             await self._api.stream_purge(stream, subject=topic)
+
+
+@contextmanager
+def _answered() -> Generator[None]:
+    """A broker that says no to a question about a mailbox (its stream is being made again) has not said what holds."""
+    try:
+        yield
+    except ApiError as error:
+        raise Unavailable(str(error)) from error
 
 
 def _accept(subscription: Subscription, wanted: ConsumerConfig, found: ConsumerConfig) -> None:

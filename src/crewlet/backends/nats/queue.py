@@ -68,7 +68,7 @@ class JetStreamQueue(EventQueue):
         self._link = LinkWatch(wire)
         self._streams = Streams(api, self._config, storage)
         self._mailboxes = Mailboxes(api, self._streams, self._config)
-        self._settlement = Settlement(wire, self._link, DeadLetters(api, self._link), self._config)
+        self._settlement = Settlement(api, self._link, DeadLetters(api, self._link), self._config)
         self._publisher = Publisher(api, self._streams, self._link, node, self._tasks)
         self._known: set[Subscription] = set()
         self._attachments: dict[Subscription, Attachment | None] = {}
@@ -108,10 +108,12 @@ class JetStreamQueue(EventQueue):
             await self.ensure_subscription(subscription)
             attachment = self._attach(subscription, handler, await self._streams.stream_of(subscription.topic))
         except BaseException:
-            del self._attachments[subscription]
+            self._attachments.pop(subscription, None)
             raise
-        self._attachments[subscription] = attachment
-        attachment.start()
+        if subscription in self._attachments:
+            # Else it was detached again before it had begun.
+            self._attachments[subscription] = attachment
+            attachment.start()
 
     async def quiesce(self, subscription: Subscription) -> None:
         """Stop fetching; see ``EventQueue``."""

@@ -16,10 +16,11 @@ from crewlet.backends.nats.pull_loop import MailboxDeleted, MailboxMissing, Pull
 from crewlet.backends.nats.queue_link import LinkWatch
 from crewlet.backends.nats.queue_settlement import Settlement, headroom
 from crewlet.backends.nats.wire import Message, Wire
+from crewlet.base import limits
 from crewlet.base.errors import StartRefused, Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.events import MalformedEvent, decode
-from crewlet.queue import Ack, Defer, Delivery, Handler, Nak, Outcome, QueueConfig, Subscription
+from crewlet.queue import Ack, Defer, Delivery, Handler, Nak, Outcome, QueueConfig, Subscription, nak_backoff_s
 
 __all__ = ["QUIESCED", "Attachment"]
 
@@ -39,7 +40,8 @@ class Attachment:
     extends nothing, so what its handler still holds comes back when the clock runs out or a successor releases it.
 
     ``ended`` is told when the mailbox was deleted under us; ``stranded`` when the mailbox holds deliveries that this
-    attachment does not have, which for a seat's only holder means that they were lost with a link or a process.
+    attachment does not have, which for a seat's only holder means that they were lost with a link or a process. In a
+    group that several processes share it means nothing: the others are at work.
     """
 
     def __init__(  # noqa: PLR0913 - built in one place, by the queue
@@ -83,6 +85,7 @@ class Attachment:
         self._not_asking = asyncio.Event()
         self._not_asking.set()
         self._giving_back: set[asyncio.Task[None]] = set()
+        self._backing_off: dict[int, float] = {}
         self._loop_task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -111,11 +114,12 @@ class Attachment:
         self._detached = True
         self._stop_taking(QUIESCED)
         self._resumed.set()
-        await self._not_asking.wait()
+        loop_task = self._loop_task
+        if self._idle.is_set() and loop_task is not None and loop_task is not asyncio.current_task():
+            loop_task.cancel()
+            await asyncio.wait([loop_task])
         await self._pull.close()
         await self._given_back()
-        if self._idle.is_set() and self._loop_task is not None and self._loop_task is not asyncio.current_task():
-            await asyncio.wait([self._loop_task])
 
     def _stop_taking(self, name: str) -> None:
         self._holds.add(name)
@@ -165,6 +169,7 @@ class Attachment:
             self._not_asking.set()
 
     async def _make_again(self) -> None:
+        """Only a deletion that the broker told us of is believed: a seat whose mailbox was lost must not stay deaf."""
         try:
             if await self._mailboxes.recreate_missing(self.subscription):
                 _log.error("mailbox_recreated", topic=self.subscription.topic, group=self.subscription.group)
@@ -179,6 +184,7 @@ class Attachment:
         try:
             mark = delivery_mark(message.reply)
             assert mark is not None, message.reply
+            self._backing_off.pop(mark.stream_seq, None)
             try:
                 event = decode(message.payload)
             except MalformedEvent as error:
@@ -196,6 +202,9 @@ class Attachment:
                 return
             if isinstance(outcome, Defer):
                 self._stop_taking(QUIESCED)
+            if isinstance(outcome, Nak) and len(self._backing_off) < limits.ACK_PENDING_MAX:
+                due = asyncio.get_running_loop().time() + nak_backoff_s(self._config, mark.deliveries)
+                self._backing_off[mark.stream_seq] = due
             await self._settlement.settle(self.subscription, message, mark, outcome)
         finally:
             self._idle.set()
@@ -251,8 +260,12 @@ class Attachment:
             info = await self._mailboxes.info(self.subscription)
         except Unavailable:
             return
-        if info is not None and info.num_ack_pending and self._idle.is_set() and not self._holds:
-            _log.info("deliveries_held_elsewhere", topic=self.subscription.topic, count=info.num_ack_pending)
+        # The broker counts what waits out a backoff as held; what we handed back ourselves is no news.
+        now = asyncio.get_running_loop().time()
+        self._backing_off = {seq: due for seq, due in self._backing_off.items() if due > now}
+        count = 0 if info is None else info.num_ack_pending - len(self._backing_off)
+        if count > 0 and self._idle.is_set() and not self._holds:
+            _log.info("deliveries_held_elsewhere", topic=self.subscription.topic, count=count)
             self._stranded(self.subscription)
 
 

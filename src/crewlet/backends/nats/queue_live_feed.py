@@ -150,7 +150,10 @@ class LiveFeed(StreamSubscription):
             mem_storage=True,
             num_replicas=1,
         )
-        return await self._api.consumer_create(self._stream, settings, action="create")
+        try:
+            return await self._api.consumer_create(self._stream, settings, action="create")
+        except ApiError as error:
+            raise Unavailable(f"{self._pattern}: {error.description}") from error
 
     async def _end(self) -> None:
         self._inbox = ""

@@ -9,10 +9,11 @@ import msgspec
 import structlog
 
 from crewlet.backends.nats.consumer_settings import DeliveryMark
-from crewlet.backends.nats.jetstream_types import ns
+from crewlet.backends.nats.jetstream_api import JetStream
+from crewlet.backends.nats.jetstream_types import ApiError, ns
 from crewlet.backends.nats.queue_dead_letters import DeadLetters
 from crewlet.backends.nats.queue_link import LinkWatch
-from crewlet.backends.nats.wire import Message, Wire
+from crewlet.backends.nats.wire import Message
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.queue import Ack, Defer, Outcome, QueueConfig, Subscription, nak_backoff_s
@@ -69,8 +70,9 @@ def verdict(outcome: Outcome, deliveries: int, config: QueueConfig) -> Verdict:
 class Settlement:
     """Tells the broker, and hears that it was understood."""
 
-    def __init__(self, wire: Wire, link: LinkWatch, dead_letters: DeadLetters, config: QueueConfig) -> None:
-        self._wire = wire
+    def __init__(self, api: JetStream, link: LinkWatch, dead_letters: DeadLetters, config: QueueConfig) -> None:
+        self._api = api
+        self._wire = api.wire
         self._link = link
         self._dead_letters = dead_letters
         self._config = config
@@ -93,28 +95,38 @@ class Settlement:
     async def _act(self, subscription: Subscription, message: Message, mark: DeliveryMark, verdict: Verdict) -> None:
         match verdict:
             case Acknowledge():
-                await self._confirmed(message, _ACK)
+                await self._confirmed(message, mark, _ACK)
             case HandBack(delay_s=delay_s):
-                await self._confirmed(message, _nak(delay_s))
+                await self._confirmed(message, mark, _nak(delay_s))
             case Bury(reason=reason):
                 if await self._dead_letters.keep(subscription, message, mark, reason):
-                    await self._confirmed(message, _TERM)
+                    await self._confirmed(message, mark, _TERM)
                 else:
-                    await self._confirmed(message, _nak(nak_backoff_s(self._config, mark.deliveries)))
+                    await self._confirmed(message, mark, _nak(nak_backoff_s(self._config, mark.deliveries)))
 
-    async def _confirmed(self, message: Message, word: bytes) -> None:
-        last = ""
-        # Each word may be said twice: the broker takes the first and answers the second.
+    async def _confirmed(self, message: Message, mark: DeliveryMark, word: bytes) -> None:
+        why = ""
+        # Each word may be said twice: the broker acts on the first and confirms both.
         for attempt in range(limits.SETTLE_ATTEMPTS_MAX):
             try:
-                await self._wire.request(message.reply, word, timeout_s=limits.BROKER_REQUEST_TIMEOUT_S)
+                await self._wire.request(message.reply, word, timeout_s=limits.SETTLE_TIMEOUT_S)
             except Unavailable as error:
-                last = str(error)
-                if attempt + 1 < limits.SETTLE_ATTEMPTS_MAX:
-                    await self._link.settled(attempt)
+                why = str(error)
+                await self._link.settled(attempt)
+                if await self._forgotten(mark):
+                    why = "the broker does not know of this delivery any more"
+                    break
             else:
                 return
-        _log.warning("delivery_unconfirmed", word=word.decode(), subject=message.reply, error=last)
+        _log.warning("delivery_unconfirmed", word=word.decode(), subject=message.reply, why=why)
+
+    async def _forgotten(self, mark: DeliveryMark) -> bool:
+        """A killed broker may have lost its last deliveries: it does not answer for them, and makes them again."""
+        try:
+            info = await self._api.consumer_info(mark.stream, mark.consumer)
+        except (Unavailable, ApiError):
+            return False
+        return info is None or info.delivered.consumer_seq < mark.consumer_seq
 
 
 def _nak(delay_s: float) -> bytes:

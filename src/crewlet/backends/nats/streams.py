@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -9,7 +10,7 @@ import structlog
 
 from crewlet import topics
 from crewlet.backends.nats.jetstream_api import JetStream
-from crewlet.backends.nats.jetstream_types import STREAM_NAME_IN_USE, ApiError, Storage, StreamConfig, ns
+from crewlet.backends.nats.jetstream_types import STREAM_NAME_IN_USE, ApiError, Storage, StreamConfig, StreamInfo, ns
 from crewlet.base import limits
 from crewlet.base.errors import StartRefused
 from crewlet.queue import QueueConfig
@@ -88,6 +89,7 @@ class Streams:
         self._config = config
         self._storage: Storage = storage
         self._wanted: dict[str, StreamConfig] = {}
+        self._created: dict[str, datetime | None] = {}
 
     async def provision(self) -> None:
         """The engine's own streams exist as configured. Raises ``StartRefused`` where one cannot be made so."""
@@ -113,37 +115,36 @@ class Streams:
         return frozenset(vanished)
 
     async def _ensure(self, wanted: StreamConfig) -> bool:
-        """Make the stream, or adopt the one there is; true where it was made."""
+        """Make the stream, or adopt the one there is; true where it is another than the one that we knew."""
         try:
-            made = await self._api.stream_create(wanted)
+            info = await self._api.stream_create(wanted)
         except ApiError as error:
             if error.err_code != STREAM_NAME_IN_USE:
                 raise _refused(wanted.name, str(error)) from error
-            await self._adopt(wanted)
-            created = False
-        else:
-            _accept(wanted, made.config)
-            created = made.did_create
+            info = await self._adopt(wanted)
+        _accept(wanted, info.config)
         self._wanted[wanted.name] = wanted
-        return created
+        # The answer to a create says "created" of a stream that was there already; its birth tells the two apart.
+        before = self._created.setdefault(wanted.name, info.created)
+        self._created[wanted.name] = info.created
+        return before != info.created
 
-    async def _adopt(self, wanted: StreamConfig) -> None:
+    async def _adopt(self, wanted: StreamConfig) -> StreamInfo:
         info = await self._api.stream_info(wanted.name)
         if info is None:
             raise _refused(wanted.name, "it exists and cannot be read")
         differences = stream_differences(wanted, info.config)
         if not differences:
-            return
+            return info
         if _NEVER_REPAIRED.intersection(differences):
             raise _refused(wanted.name, _told(differences))
-        # A limit above ours stays as it is: the broker refuses to change it.
         consumers = max(wanted.max_consumers, info.config.max_consumers)
         try:
             repaired = await self._api.stream_update(msgspec.structs.replace(wanted, max_consumers=consumers))
         except ApiError as error:
             raise _refused(wanted.name, f"{_told(differences)}; {error.description}") from error
-        _accept(wanted, repaired.config)
         _log.warning("stream_repaired", stream=wanted.name, settings=_told(differences))
+        return repaired
 
 
 def _mailboxes(name: str, subjects: list[str], config: QueueConfig, storage: Storage) -> StreamConfig:

@@ -1,0 +1,201 @@
+"""What the queue's tests on a real broker share: scaled-down clocks, events, a recording handler, a breakable link."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from crewlet import topics
+from crewlet.backends.nats import Connection, EmbeddedBroker, JetStream, Wire, connect
+from crewlet.backends.nats.queue import JetStreamQueue
+from crewlet.events import Event
+from crewlet.queue import Ack, Delivery, Outcome, QueueConfig, Subscription
+from crewlet.testing import wait_until
+
+SCALED = QueueConfig(
+    ack_wait_s=20.0, max_deliver=4, nak_backoff_first_s=0.1, nak_backoff_max_s=0.4, event_retention_s=2 * 86400.0
+)
+INBOX = Subscription(topics.agent_inbox("ada"), topics.inbox_group("ada"))
+REASONABLE_S = 10.0
+
+
+def event(event_id: str, **payload: object) -> Event:
+    return Event(id=event_id, type="probe", timestamp=datetime(2026, 1, 1, tzinfo=UTC), payload=payload)
+
+
+@dataclass
+class Node:
+    """One process's worth of client."""
+
+    wire: Connection
+    api: JetStream
+    queue: JetStreamQueue
+    stranded: list[Subscription] = field(default_factory=list[Subscription])
+
+    async def vanish(self) -> None:
+        """Die as a killed process does: nothing is handed back, nothing is said."""
+        await self.wire.close()
+
+    async def held(self, subscription: Subscription = INBOX) -> int:
+        """How many deliveries the mailbox counts as fetched and not settled."""
+        info = await self.api.consumer_info(*place(subscription))
+        assert info is not None
+        return info.num_ack_pending
+
+    async def stored(self, stream: str = topics.STREAM_AGENT) -> int:
+        """How many messages a stream holds."""
+        info = await self.api.stream_info(stream)
+        assert info is not None
+        return info.state.messages
+
+
+class Company:
+    """Nodes on one broker, all gone at the end."""
+
+    def __init__(self, broker: EmbeddedBroker, stack: AsyncExitStack) -> None:
+        self.broker = broker
+        self._stack = stack
+
+    async def node(
+        self,
+        name: str = "one",
+        *,
+        config: QueueConfig = SCALED,
+        url: str = "",
+        through: Callable[[Wire], Wire] = lambda wire: wire,
+    ) -> Node:
+        connection = await connect(url or self.broker.urls, seed=self.broker.seed, name=name)
+        self._stack.push_async_callback(connection.close)
+        wire = through(connection)
+        api = JetStream(wire)
+        stranded: list[Subscription] = []
+        queue = JetStreamQueue(
+            wire, api, node=name, config=config, storage=self.broker.storage, on_stranded=stranded.append
+        )
+        await queue.start()
+        self._stack.push_async_callback(queue.close)
+        return Node(connection, api, queue, stranded)
+
+
+class Recorder:
+    """A handler that keeps what it was handed, and answers as it is told: a list of outcomes, then ``Ack``."""
+
+    def __init__(self, *outcomes: Outcome | Exception) -> None:
+        self.deliveries: list[Delivery] = []
+        self.started_at: list[float] = []
+        self._outcomes = [*outcomes]
+
+    @property
+    def ids(self) -> list[str]:
+        return [delivery.event.id for delivery in self.deliveries]
+
+    @property
+    def headrooms(self) -> list[int]:
+        return [delivery.headroom for delivery in self.deliveries]
+
+    async def __call__(self, delivery: Delivery) -> Outcome:
+        self.deliveries.append(delivery)
+        self.started_at.append(asyncio.get_running_loop().time())
+        outcome = self._outcomes.pop(0) if self._outcomes else Ack()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def handled(self, count: int, *, timeout_s: float = REASONABLE_S) -> None:
+        await wait_until(
+            lambda: len(self.deliveries) >= count, what=f"{count} deliveries ({self.ids})", timeout_s=timeout_s
+        )
+
+
+class Busy:
+    """A handler that stays in its first delivery until it is let go."""
+
+    def __init__(self, outcome: Outcome | None = None) -> None:
+        self.entered = asyncio.Event()
+        self.release = asyncio.Event()
+        self.finished = 0
+        self._outcome = outcome or Ack()
+
+    async def __call__(self, delivery: Delivery) -> Outcome:
+        self.entered.set()
+        await self.release.wait()
+        self.finished += 1
+        return self._outcome
+
+
+class Proxy:
+    """A TCP relay whose links can be cut, or left open and deaf."""
+
+    def __init__(self, target_port: int) -> None:
+        self._target_port = target_port
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+        self._refusing = False
+        self.url = ""
+
+    def cut(self) -> None:
+        for writer in [*self._writers]:
+            writer.transport.abort()
+
+    def refuse(self, *, refusing: bool) -> None:
+        self._refusing = refusing
+        if refusing:
+            self.cut()
+
+    def stall(self) -> None:
+        self._flowing.clear()
+
+    def flow(self) -> None:
+        self._flowing.set()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[Proxy]:
+        server = await asyncio.start_server(self._relay, "127.0.0.1", 0)
+        self.url = f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        try:
+            yield self
+        finally:
+            self.flow()
+            self.cut()
+            server.close()
+            await server.wait_closed()
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._refusing:
+            writer.transport.abort()
+            return
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target_port)
+        self._writers |= {writer, far_writer}
+        try:
+            await asyncio.gather(self._pump(reader, far_writer), self._pump(far_reader, writer))
+        finally:
+            self._writers -= {writer, far_writer}
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while data := await reader.read(65536):
+                await self._flowing.wait()
+                writer.write(data)
+                await writer.drain()
+        except OSError:
+            pass
+        finally:
+            writer.transport.abort()
+
+
+def seats(count: int) -> list[Subscription]:
+    return [Subscription(topics.agent_inbox(f"seat{n}"), topics.inbox_group(f"seat{n}")) for n in range(count)]
+
+
+def place(subscription: Subscription) -> tuple[str, str]:
+    stream = topics.namespace_stream(subscription.topic)
+    assert stream is not None
+    return stream, topics.durable_name(subscription.topic, subscription.group)
+
+
+async def in_batches(calls: list[Callable[[], Awaitable[object]]]) -> None:
+    await asyncio.gather(*(call() for call in calls))

@@ -1,0 +1,202 @@
+"""What an attached subscription comes through: a broker that is killed, a port that flaps, a link gone deaf."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import AsyncExitStack
+
+import pytest
+
+from crewlet import topics
+from crewlet.backends.nats import EmbeddedBroker
+from crewlet.base.errors import Unavailable
+from crewlet.events import Event
+from crewlet.queue import Subscription
+from crewlet.testing import wait_until
+from crewlet.testing.brokers import running_broker
+from tests.broker.queue.rig import INBOX, Company, Node, Proxy, Recorder, event, seats
+
+pytestmark = pytest.mark.slow
+
+SEATS = seats(20)
+PROBE_S = 10.0
+
+
+async def attached_to_all(node: Node) -> Recorder:
+    handler = Recorder()
+    await asyncio.gather(*(node.queue.subscribe(mailbox, handler) for mailbox in SEATS))
+    return handler
+
+
+async def probe(node: Node, handler: Recorder, name: str) -> None:
+    """Every attachment works one message of its own within the time that is promised."""
+
+    async def send(mailbox: Subscription) -> None:
+        await node.queue.publish(mailbox.topic, event(f"{name}-{mailbox.group}"))
+
+    async with asyncio.timeout(PROBE_S):
+        await asyncio.gather(*(send(mailbox) for mailbox in SEATS))
+        wanted = {f"{name}-{mailbox.group}" for mailbox in SEATS}
+        await wait_until(lambda: wanted <= {*handler.ids}, what="every probe worked", timeout_s=PROBE_S)
+
+
+def kill(broker: EmbeddedBroker) -> None:
+    os.kill(broker.pid, signal.SIGKILL)
+
+
+async def back(node: Node) -> None:
+    await wait_until(lambda: node.wire.connected, what="the link")
+
+
+async def test_every_attachment_works_after_the_broker_was_killed(company: Company) -> None:
+    node = await company.node()
+    handler = await attached_to_all(node)
+    await probe(node, handler, "before")
+
+    kill(company.broker)
+    await wait_until(lambda: not node.wire.connected, what="the drop")
+    await back(node)
+
+    await probe(node, handler, "after")
+
+
+async def test_every_attachment_works_after_a_broker_in_memory_lost_everything() -> None:
+    async with running_broker(in_memory=True) as broker, AsyncExitStack() as stack:
+        node = await Company(broker, stack).node()
+        handler = await attached_to_all(node)
+        await probe(node, handler, "before")
+
+        kill(broker)
+        await wait_until(lambda: not node.wire.connected, what="the drop")
+        await back(node)
+
+        async def mailboxes_again() -> bool:
+            return len(await node.api.consumer_names(topics.STREAM_AGENT)) == len(SEATS)
+
+        async with asyncio.timeout(PROBE_S):
+            await wait_until(mailboxes_again, what="every mailbox made again")
+            await probe(node, handler, "after")
+
+
+async def test_every_attachment_works_after_ten_flaps_in_three_seconds(company: Company) -> None:
+    async with Proxy(int(company.broker.url.rsplit(":", 1)[1])).running() as proxy:
+        node = await company.node(url=proxy.url)
+        handler = await attached_to_all(node)
+        tasks = node.queue.task_count
+        loop = asyncio.get_running_loop()
+        for flap in range(10):
+            due = loop.time() + 0.3
+            proxy.cut()
+            await wait_until(lambda due=due: loop.time() > due, what="the next flap")
+            if flap % 3 == 0 and node.wire.connected:
+                await node.queue.publish(SEATS[flap].topic, event(f"during-{flap}"))
+        await back(node)
+
+        await probe(node, handler, "after")
+
+        await wait_until(lambda: node.queue.task_count <= tasks, what="no task left over")
+        await node.queue.close()
+        watcher = await company.node("watcher")
+        assert all(info.num_waiting <= 1 for info in await watcher.api.consumer_infos(topics.STREAM_AGENT))
+
+
+async def test_every_attachment_works_after_a_link_went_deaf(company: Company) -> None:
+    async with Proxy(int(company.broker.url.rsplit(":", 1)[1])).running() as proxy:
+        node, outside = await company.node(url=proxy.url), await company.node("outside")
+        handler = await attached_to_all(node)
+
+        proxy.stall()
+        await wait_until(lambda: not node.wire.connected, what="the deaf link noticed", timeout_s=20.0)
+        proxy.cut()
+        proxy.flow()
+        await back(node)
+
+        await probe(outside, handler, "after")
+
+
+async def test_no_mail_published_during_flaps_is_lost(company: Company) -> None:
+    async with Proxy(int(company.broker.url.rsplit(":", 1)[1])).running() as proxy:
+        node, sender = await company.node(url=proxy.url), await company.node("sender")
+        handler = Recorder()
+        await node.queue.subscribe(INBOX, handler)
+        loop = asyncio.get_running_loop()
+        for number in range(60):
+            await sender.queue.publish(INBOX.topic, event(f"m{number}"))
+            if number % 6 == 5:
+                proxy.cut()
+                due = loop.time() + 0.1
+                await wait_until(lambda due=due: loop.time() > due, what="the next flap")
+
+        async def worked() -> bool:
+            # What was on a link when it broke is noticed by the attachment and released by the seat's holder.
+            if node.stranded and node.wire.connected:
+                node.stranded.clear()
+                try:
+                    await node.queue.release_held(INBOX)
+                except Unavailable:
+                    node.stranded.append(INBOX)
+            return await sender.stored() == 0
+
+        await wait_until(worked, what="all mail worked", timeout_s=20.0)
+        assert {*handler.ids} == {f"m{number}" for number in range(60)}
+
+
+async def test_a_feed_goes_on_after_the_broker_was_killed(company: Company) -> None:
+    node = await company.node()
+    seen: list[str] = []
+
+    def viewer(topic: str, event: Event) -> None:
+        seen.append(event.id)
+
+    await node.queue.subscribe_stream("crewlet.events.>", viewer)
+    await node.queue.publish(topics.event_topic("probe"), event("before"))
+    await wait_until(lambda: seen == ["before"], what="the first event")
+
+    kill(company.broker)
+    await wait_until(lambda: not node.wire.connected, what="the drop")
+    await back(node)
+    await node.queue.publish(topics.event_topic("probe"), event("after"))
+
+    await wait_until(lambda: seen == ["before", "after"], what="the event after the restart")
+
+
+async def test_a_publish_waits_out_a_broker_restart_and_is_stored_once(company: Company) -> None:
+    node = await company.node()
+    handler = Recorder()
+    await node.queue.subscribe(INBOX, handler)
+
+    kill(company.broker)
+    await wait_until(lambda: not node.wire.connected, what="the drop")
+    await node.queue.publish(INBOX.topic, event("m1"))
+    await node.queue.publish(INBOX.topic, event("m2"))
+
+    await handler.handled(2)
+    assert handler.ids == ["m1", "m2"]
+
+
+async def test_an_ack_waits_out_a_broker_restart(company: Company) -> None:
+    node = await company.node()
+    handler = Recorder()
+    entered, release = asyncio.Event(), asyncio.Event()
+
+    async def works_through(delivery: object) -> None:
+        entered.set()
+        await release.wait()
+
+    await node.queue.subscribe(INBOX, works_through)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    await node.queue.publish(INBOX.topic, event("m1"))
+    await entered.wait()
+
+    kill(company.broker)
+    await wait_until(lambda: not node.wire.connected, what="the drop")
+    release.set()
+    await node.queue.wait_idle(INBOX)
+    await node.queue.detach(INBOX)
+    await node.queue.subscribe(INBOX, handler)
+    await node.queue.publish(INBOX.topic, event("m2"))
+
+    await handler.handled(1)
+    assert handler.ids == ["m2"]
+    assert await node.held() == 0
