@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["BROAD_HANDLERS", "CLOCKS_AND_CHANCE", "TEXTS_LIKE_BROKER_NAMES"]
 
 BROAD_HANDLERS: dict[str, str] = {
+    "api/gate.py": "a fault of one route is that request's 500; the server and its other clients go on",
     "backends/nats/connection.py": "a failing listener must not keep the others, or the next dial, from happening",
     "backends/nats/link.py": "an error would end the client's read loop and leave the whole node deaf",
     "cli/__init__.py": "the outermost supervisor: a fault of ours is told in one line, its stack on request",

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["ApiClient", "ApiRefused", "NodeUnreachable"]
 
 _REQUEST_TIMEOUT_S: Final = 10.0
+_CLOSE_TIMEOUT_S: Final = 1.0
+_UNAUTHORIZED: Final = 401
 _FRAME_MAX_BYTES: Final = 32 * 1024 * 1024
 
 
@@ -72,14 +74,17 @@ class ApiClient:
         scheme, host, path, *_ = urlsplit(self._where.url)
         url = urlunsplit(("wss" if scheme == "https" else "ws", host, f"{path}/ws/stream", "", ""))
         try:
+            # A short farewell: frames that wait unread would hold it up.
             async with connect(
-                url, additional_headers=self._where.headers(), max_size=_FRAME_MAX_BYTES, proxy=None
+                url,
+                additional_headers=self._where.headers(),
+                max_size=_FRAME_MAX_BYTES,
+                close_timeout=_CLOSE_TIMEOUT_S,
+                proxy=None,
             ) as socket:
                 yield (cast("dict[str, Any]", json.loads(frame)) async for frame in socket)
         except InvalidStatus as refused:
-            raise ApiRefused(
-                refused.response.status_code, "refused", self._hint(refused.response.status_code), {}
-            ) from refused
+            raise self._refusal(refused.response.status_code, _object_in(bytes(refused.response.body or b""))) from refused
         except (OSError, WebSocketException) as error:
             raise NodeUnreachable(self._unreachable(error)) from error
 
@@ -93,25 +98,26 @@ class ApiClient:
             answer = await self._http.request(method, path, json=body)
         except (httpx.HTTPError, OSError) as error:
             raise NodeUnreachable(self._unreachable(error)) from error
-        said = _object_in(answer)
+        said = _object_in(answer.content)
         if answer.is_success:
             return said
-        code, sentence = str(said.get("error", "")), str(said.get("message", ""))
-        raise ApiRefused(answer.status_code, code, sentence or self._hint(answer.status_code), said)
+        raise self._refusal(answer.status_code, said)
 
-    def _hint(self, status: int) -> str:
-        if status in (401, 403):
-            return f"{self._where.url} refuses the token ({self._where.found_in}); set CREWLET_API_TOKEN or give -c"
-        return f"{self._where.url} answered {status}"
+    def _refusal(self, status: int, said: Mapping[str, Any]) -> ApiRefused:
+        """The node's own sentence, but for a token: where ours came from is what helps."""
+        sentence = str(said.get("message", "")) or f"{self._where.url} answered {status}"
+        if status == _UNAUTHORIZED:
+            sentence = f"{self._where.url} refuses the token ({self._where.found_in}); set CREWLET_API_TOKEN or give -c"
+        return ApiRefused(status, str(said.get("error", "refused")), sentence, said)
 
     def _unreachable(self, error: Exception) -> str:
         why = str(error) or type(error).__name__
         return f"no node answers at {self._where.url} ({why}); start one with `crewlet run`, or give --url or -c"
 
 
-def _object_in(answer: httpx.Response) -> dict[str, Any]:
+def _object_in(body: bytes) -> dict[str, Any]:
     try:
-        said = answer.json()
+        said = json.loads(body)
     except ValueError:
         return {}
     return cast("dict[str, Any]", said) if isinstance(said, dict) else {}
