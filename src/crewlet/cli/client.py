@@ -84,7 +84,8 @@ class ApiClient:
             ) as socket:
                 yield (cast("dict[str, Any]", json.loads(frame)) async for frame in socket)
         except InvalidStatus as refused:
-            raise self._refusal(refused.response.status_code, _object_in(bytes(refused.response.body or b""))) from refused
+            answer = refused.response
+            raise self._refusal(answer.status_code, _object_in(bytes(answer.body or b""))) from refused
         except (OSError, WebSocketException) as error:
             raise NodeUnreachable(self._unreachable(error)) from error
 
