@@ -1,0 +1,56 @@
+"""The company that is measured: agent seats without tool servers, on a scripted model that answers at once."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from crewlet.testing.engine_files import EngineFiles, write_engine_files
+
+__all__ = ["handle", "write_company", "write_example"]
+
+_EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "company"
+_LOGGING = {"level": "info", "format": "json"}
+_SCRIPT = """\
+replies:
+  - when: {phase: execute}
+    say: The smallest thing that a customer can use by Friday, and then we measure whether anybody does.
+"""
+
+
+def handle(number: int) -> str:
+    """The handle of a seat, from 0."""
+    return f"worker-{number}"
+
+
+def write_company(directory: Path, *, seats: int) -> EngineFiles:
+    """The files of a company of ``seats`` agents, with a port of its own."""
+    roles = [
+        {
+            "name": f"Worker {number}",
+            "handle": handle(number),
+            "goal": "Do what is asked, and say what was not done.",
+            "responsibilities": ["Answer whoever asks."],
+            "llm": ["offline"],
+        }
+        for number in range(seats)
+    ]
+    company: dict[str, Any] = {
+        "name": "Measured",
+        "mission": "Be measured.",
+        "providers": {"llm": {"offline": {"type": "scripted", "script": "script.yaml"}}},
+        "roles": roles,
+    }
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "script.yaml").write_text(_SCRIPT, encoding="utf-8")
+    return asyncio.run(write_engine_files(directory, company, node={"logging": _LOGGING}))
+
+
+def write_example(directory: Path) -> EngineFiles:
+    """The example company, copied to run beside the one that a person may be running."""
+    files = asyncio.run(write_engine_files(directory, {}, node={"logging": _LOGGING}))
+    for source in _EXAMPLE.iterdir():
+        if source.is_file() and source.name != files.node_file.name:
+            (directory / source.name).write_bytes(source.read_bytes())
+    return files

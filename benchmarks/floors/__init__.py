@@ -1,0 +1,1 @@
+"""What the same work costs without the engine: small programs that import nothing of it."""

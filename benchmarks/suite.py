@@ -1,0 +1,19 @@
+"""Everything that is measured, in the order in which it is measured."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from benchmarks import memory, queue_times, start_times, turn_cost
+from benchmarks.figures import Measurement
+
+__all__ = ["MACHINE", "MEASUREMENTS"]
+
+MEASUREMENTS: Final[tuple[Measurement, ...]] = (
+    *start_times.MEASUREMENTS,
+    *queue_times.MEASUREMENTS,
+    *turn_cost.MEASUREMENTS,
+    *memory.MEASUREMENTS,
+)
+MACHINE: Final = ("machine_cores", "machine_load_before", "machine_load_after")
+"""What else a result says: on a machine that is busy with something else every time is too long."""
