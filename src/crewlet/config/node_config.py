@@ -24,8 +24,8 @@ class TlsConfig:
 class StreamConfig:
     """The broker. ``store_dir`` of ``None`` is memory (embedded) or the broker's own business (nats).
 
-    ``sync_interval_s`` of ``None``: what is acknowledged is on the disk. ``server_binary`` replaces the packaged program.
-    ``tls`` is ``None`` where none is configured.
+    ``sync_interval_s`` of ``None``: what is acknowledged is on the disk. ``server_binary`` replaces the program that
+    comes packaged. ``tls`` is ``None`` where none is configured.
     """
 
     type: Literal["embedded", "nats"]

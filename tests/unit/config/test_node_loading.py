@@ -93,7 +93,7 @@ def test_another_server_program_may_be_named_where_the_engine_runs_its_own_broke
     embedded = _load(folder, "stream: {server_binary: bin/nats-server}")
 
     assert embedded.config.stream.server_binary == folder / "bin" / "nats-server"
-    with pytest.raises(ConfigError, match="stream.server_binary"):
+    with pytest.raises(ConfigError, match=r"stream\.server_binary"):
         _load(folder, "stream: {type: nats, url: 'nats://127.0.0.1:4222', server_binary: x}")
 
 

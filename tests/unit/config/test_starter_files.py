@@ -89,7 +89,9 @@ def test_the_example_is_one_person_and_three_agents_in_a_line() -> None:
     }
     assert organization.human_seats[0].contact == {"crewlet_operator_id": "operator"}
     assert [server.name for server in organization.tool_servers] == ["notes"]
-    assert load_node_file(_EXAMPLE / "crewlet.yaml", {}).config.data_dir == _EXAMPLE / ".crewlet"
+    # Its node file stands in the repository's root, so that the commands typed there find the node without options.
+    root = _EXAMPLE.parents[1]
+    assert load_node_file(root / "crewlet.yaml", {}).config.data_dir == root / ".crewlet"
 
 
 def test_the_data_directory_is_made_for_its_owner_alone(tmp_path: Path) -> None:
