@@ -7,7 +7,8 @@ nodes fills the same interface.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -73,9 +74,12 @@ class HostConfig:
 
 @dataclass(slots=True)
 class _Held:
+    """``lost`` while it is being established: whoever does that gives it up, since two must not act on one seat."""
+
     lease: Lease
     renewed_at_s: float
     established: bool = False
+    lost: bool = False
 
 
 class SeatFence:
@@ -111,11 +115,17 @@ class Host:
         self._undead: dict[str, Lease] = {}
         self._wanted: tuple[str, ...] = ()
         self._draining = False
+        self._renew_now = asyncio.Event()
         self._tasks = Tasks("seats")
 
     def held(self) -> tuple[str, ...]:
         """The handles of the seats established here, in the company's order."""
         return tuple(handle for handle in self._wanted if handle in self._held and self._held[handle].established)
+
+    def missing(self) -> tuple[str, ...]:
+        """The handles of the seats that should be established here and are not."""
+        held = frozenset(self.held())
+        return tuple(handle for handle in self._wanted if handle not in held)
 
     def epoch_of(self, handle: str) -> int | None:
         """The epoch this process holds a seat under, or ``None``."""
@@ -126,7 +136,8 @@ class Host:
         """The epoch to run a turn under, or ``None``: not held, not yet established, draining, or not proven lately.
 
         A grant is fresh while its last successful renew began at most one heartbeat interval ago, on a clock that
-        counts sleep (S-053); renews start early enough that a healthy seat never reads as stale.
+        counts sleep (S-053); renews start early enough that a healthy seat never reads as stale. One that does (the
+        machine slept, the process was stopped) is renewed at once: what it refuses here waits for no heartbeat.
         """
         held = self._held.get(handle)
         if held is None or not held.established or self._draining:
@@ -134,6 +145,7 @@ class Host:
         age_s = self._clock.elapsed_s() - held.renewed_at_s
         if age_s > self._config.heartbeat_s:
             _log.warning("seat_admission_stale", seat=handle, age_s=round(age_s, 3))
+            self._renew_now.set()
             return None
         return held.lease.epoch
 
@@ -142,10 +154,12 @@ class Host:
         return SeatFence(self, handle, epoch)
 
     async def start(self, handles: Iterable[str]) -> None:
-        """Claim and establish the given seats, several at a time, then keep renewing them."""
+        """Claim and establish the given seats, several at a time, and keep renewing them from the first claim on."""
         self._wanted = tuple(handles)
+        # Beside the claims, never behind them: a seat may take minutes to be established, and no other may go stale.
+        self._tasks.start("heartbeat", self._keep_renewing())
         await self._claim_missing()
-        self._tasks.start("heartbeat", self._beat())
+        self._tasks.start("claims", self._keep_claiming())
 
     async def release_all(self) -> None:
         """Give every seat back voluntarily; nothing is claimed any more. Stops the heartbeat."""
@@ -161,34 +175,64 @@ class Host:
         """Admit no further turn and claim nothing, also from a pass under way; what is held stays until released."""
         self._draining = True
 
-    async def _beat(self) -> None:
+    async def _keep_renewing(self) -> None:
         # The renew starts early, so that a healthy grant never reads as stale between two of them.
         while True:
-            await asyncio.sleep(self._config.heartbeat_s * limits.RENEW_AT_FRACTION)
-            await self._renew_held()
-            await self._retry_undead()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._pause_s):
+                    await self._renew_now.wait()
+            self._renew_now.clear()
+            await self._supervised(self._renew_held)
+
+    async def _keep_claiming(self) -> None:
+        while True:
+            await asyncio.sleep(self._pause_s)
+            await self._supervised(self._retry_undead)
             if not self._draining:
-                await self._claim_missing()
+                await self._supervised(self._claim_missing)
+
+    @property
+    def _pause_s(self) -> float:
+        return self._config.heartbeat_s * limits.RENEW_AT_FRACTION
+
+    async def _supervised(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except Exception:  # noqa: BLE001 - supervisor: a dead heartbeat is a node whose seats are all deaf
+            _log.exception("seat_heartbeat_failed")
 
     async def _renew_held(self) -> None:
+        lost: list[str] = []
         for handle, held in list(self._held.items()):
-            asked_at_s = self._clock.elapsed_s()
-            try:
-                renewed = await self._leases.renew(held.lease, ttl_s=self._config.ttl_s)
-            except Unavailable as error:
-                _log.warning("seat_renew_unknown", seat=handle, error=str(error))
-                if asked_at_s - held.renewed_at_s > self._config.ttl_s:
-                    await self._release(handle, ReleaseMode.FENCED)
-                else:
-                    await self._hooks.on_unproven(handle)
-                continue
-            if renewed is None:
-                _log.warning("seat_lease_lost", seat=handle, epoch=held.lease.epoch)
-                await self._release(handle, ReleaseMode.FENCED)
-            elif handle in self._held:
-                held.lease, held.renewed_at_s = renewed, asked_at_s
-                if held.established and not self._draining:
-                    await self._hooks.on_proven(handle)
+            if not await self._renewed(handle, held):
+                lost.append(handle)
+        await each_at_once(lost, self._lose, at_once=self._config.establish_at_once)
+
+    async def _renewed(self, handle: str, held: _Held) -> bool:
+        """False where the lease is gone, or must be taken for gone."""
+        asked_at_s = self._clock.elapsed_s()
+        try:
+            renewed = await self._leases.renew(held.lease, ttl_s=self._config.ttl_s)
+        except Unavailable as error:
+            _log.warning("seat_renew_unknown", seat=handle, error=str(error))
+            if asked_at_s - held.renewed_at_s > self._config.ttl_s:
+                return False
+            await self._hooks.on_unproven(handle)
+            return True
+        if renewed is None:
+            _log.warning("seat_lease_lost", seat=handle, epoch=held.lease.epoch)
+            return False
+        held.lease, held.renewed_at_s = renewed, asked_at_s
+        if self._held.get(handle) is held and held.established and not self._draining:
+            await self._hooks.on_proven(handle)
+        return True
+
+    async def _lose(self, handle: str) -> None:
+        held = self._held.get(handle)
+        if held is not None and held.established:
+            await self._release(handle, ReleaseMode.FENCED)
+        elif held is not None:
+            held.lost = True
 
     async def _claim_missing(self) -> None:
         missing = [handle for handle in self._wanted if handle not in self._held and handle not in self._undead]
@@ -217,6 +261,11 @@ class Host:
             await self._hooks.on_acquire(handle, lease)
         except (CrewletError, OSError) as error:
             _log.warning("seat_establish_failed", seat=handle, error=str(error))
+            held.lost = True
+        except Exception:  # noqa: BLE001 - supervisor: one seat's fault must not end the claims of all
+            _log.exception("seat_establish_broke", seat=handle)
+            held.lost = True
+        if held.lost:
             await self._release(handle, ReleaseMode.FENCED)
             return
         held.established = True
@@ -238,6 +287,9 @@ class Host:
             await self._hooks.on_release(handle, mode)
         except (CrewletError, OSError) as error:
             _log.error("seat_release_unproven", seat=handle, error=str(error))
+            return False
+        except Exception:  # noqa: BLE001 - supervisor: what is not proven is kept and tried again, whatever it failed with
+            _log.exception("seat_release_broke", seat=handle)
             return False
         return True
 

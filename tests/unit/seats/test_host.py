@@ -22,9 +22,14 @@ _HEARTBEAT_S = 15.0
 
 @dataclass
 class _Hooks:
-    """Records what the host asks of its node; a seat in ``broken`` cannot be established, in ``stuck`` not released."""
+    """Records what the host asks of its node; a seat in ``broken`` cannot be established, in ``stuck`` not released.
+
+    One in ``slow_s`` takes its time, one in ``faulty`` meets a defect of ours.
+    """
 
     broken: set[str] = field(default_factory=set[str])
+    slow_s: dict[str, float] = field(default_factory=dict[str, float])
+    faulty: set[str] = field(default_factory=set[str])
     stuck: set[str] = field(default_factory=set[str])
     log: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     on_admission: Callable[[str], None] = field(default=lambda _: None)
@@ -32,8 +37,11 @@ class _Hooks:
     async def on_acquire(self, handle: str, lease: Lease) -> None:
         self.log.append(("acquire", handle))
         self.on_admission(handle)
+        await asyncio.sleep(self.slow_s.get(handle, 0.0))
         if handle in self.broken:
             raise StartRefused("no inbox")
+        if handle in self.faulty:
+            raise KeyError(handle)
 
     def on_established(self, handle: str) -> None:
         self.log.append(("established", handle))
@@ -62,9 +70,18 @@ class _Flaky(MemoryLeases):
         return await super().renew(lease, ttl_s=ttl_s)
 
 
+class _SleepyClock(VirtualClock):
+    """Counts the time that the machine slept, which the loop's own clock does not."""
+
+    slept_s = 0.0
+
+    def elapsed_s(self) -> float:
+        return super().elapsed_s() + self.slept_s
+
+
 @dataclass
 class _World:
-    clock: VirtualClock
+    clock: _SleepyClock
     leases: _Flaky
     hooks: _Hooks
     host: Host
@@ -72,7 +89,7 @@ class _World:
 
 @pytest.fixture
 async def world() -> AsyncIterator[_World]:
-    clock = VirtualClock()
+    clock = _SleepyClock()
     leases, hooks = _Flaky(clock), _Hooks()
     config = HostConfig(owner="node-0:1", node_id="node-0", ttl_s=_TTL_S)
     host = Host(leases=leases, hooks=hooks, clock=clock, config=config)
@@ -220,3 +237,84 @@ async def test_draining_admits_nothing_and_then_gives_every_seat_back(world: _Wo
     assert admitted is None
     assert world.hooks.log[-1] == (f"release {ReleaseMode.VOLUNTARY}", "ceo")
     assert await world.leases.held("seat") == []
+
+
+@pytest.mark.spec("S-053")
+async def test_a_seat_that_takes_minutes_to_establish_leaves_the_others_fresh(world: _World) -> None:
+    """Renews run beside the claims, from the first claim on: a slow tool server costs its own seat its time."""
+    world.hooks.slow_s = {"cto": 3 * _TTL_S}
+    starting = asyncio.create_task(world.host.start(["ceo", "cto"]))
+
+    admitted: list[int | None] = []
+    await asyncio.sleep(0.1)
+    for _ in range(int(3 * _TTL_S) - 1):
+        admitted.append(world.host.may_start("ceo"))
+        await asyncio.sleep(1.0)
+    await starting
+
+    assert set(admitted) == {1}
+    assert world.host.held() == ("ceo", "cto")
+    assert world.host.may_start("cto") == 1
+    assert (f"release {ReleaseMode.FENCED}", "ceo") not in world.hooks.log
+
+
+async def test_a_lease_lost_while_its_seat_is_established_ends_in_one_release(world: _World) -> None:
+    """The claim gives it up when the step that runs has ended, and it is tried again."""
+    world.hooks.slow_s = {"ceo": 2 * _HEARTBEAT_S}
+    starting = asyncio.create_task(world.host.start(["ceo"]))
+    await asyncio.sleep(1.0)
+    await world.leases.release((await world.leases.held("seat"))[0])
+
+    await starting
+    given_up = [*world.hooks.log]
+    world.hooks.slow_s = {}
+    await asyncio.sleep(_HEARTBEAT_S)
+
+    assert given_up == [("acquire", "ceo"), (f"release {ReleaseMode.FENCED}", "ceo")]
+    assert world.host.may_start("ceo") == 2
+
+
+@pytest.mark.parametrize("during", ["start", "heartbeat"])
+async def test_a_defect_met_with_one_seat_costs_no_other_its_renews(world: _World, during: str) -> None:
+    """The seat is tried again; a heartbeat that died would leave every seat of the node deaf, with health green."""
+    world.hooks.faulty = {"cto"} if during == "start" else set()
+    await world.host.start(["ceo", "cto"])
+    missing = world.host.missing()
+    world.hooks.faulty = {"cto"}
+    await world.leases.release(next(each for each in await world.leases.held("seat") if each.resource == "seat:ceo"))
+
+    await asyncio.sleep(3 * _TTL_S)
+    world.hooks.faulty = set()
+    await asyncio.sleep(_HEARTBEAT_S)
+
+    assert missing == (("cto",) if during == "start" else ())
+    assert (world.host.may_start("ceo"), world.host.missing()) == (2, ())
+
+
+async def test_a_hook_that_breaks_on_a_renew_does_not_end_the_renews(
+    world: _World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the node does with the news, ownership is kept."""
+
+    async def broken(handle: str) -> None:
+        raise LookupError(handle)
+
+    monkeypatch.setattr(world.hooks, "on_proven", broken)
+    await world.host.start(["ceo"])
+
+    await asyncio.sleep(3 * _TTL_S)
+
+    assert world.host.may_start("ceo") == 1
+
+
+async def test_a_grant_that_reads_as_stale_is_renewed_at_once(world: _World) -> None:
+    """After a sleep of the machine the first delivery is deferred; the seat must not stay deaf until the next beat."""
+    await world.host.start(["ceo"])
+    world.clock.slept_s += _HEARTBEAT_S + 5
+
+    refused = world.host.may_start("ceo")
+    await asyncio.sleep(0.1)
+
+    assert refused is None
+    assert world.hooks.log[-1] == ("proven", "ceo")
+    assert world.host.may_start("ceo") == 1
