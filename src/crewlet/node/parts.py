@@ -94,10 +94,11 @@ async def assemble(
     models = build_models(provider_configs(company), resolve=company.resolve, clock=around.clock)
     stack.push_async_callback(models.aclose)
     await asyncio.to_thread(prepare_data_directory, config.data_dir)
+    # The broker's directory before the database: its lock waits for a predecessor that is on its way out.
+    access = await open_broker(config, around.ids, stack)
     database = Database(config.store_path)
     await database.open()
     stack.push_async_callback(database.close)
-    access = await open_broker(config, around.ids, stack)
     stranded, activities, event_log = Stranded(), SeatActivities(), EventLog(database)
     queue = JetStreamQueue(
         access.connection,
