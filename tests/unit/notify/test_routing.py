@@ -63,7 +63,7 @@ def _message(recipient: str = "ceo", body: str = "What first?", integration: str
     return RawWebhook(integration=integration, recipient=recipient, sender="operator:ann", body=body)
 
 
-@pytest.mark.spec("E-049", "E-052")
+@pytest.mark.spec("E-049")
 async def test_a_message_becomes_a_wake_on_the_seats_inbox(world: _World) -> None:
     """The wake goes straight to the inbox subject, names the seat and says that the engine owes the answer."""
     raw = await world.deliver(_message())
@@ -115,7 +115,7 @@ async def test_a_person_is_skipped(world: _World) -> None:
     assert len(world.published) == 1
 
 
-@pytest.mark.spec("E-186", "E-187")
+@pytest.mark.spec("E-187")
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
