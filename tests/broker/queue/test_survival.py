@@ -16,7 +16,7 @@ from crewlet.events import Event
 from crewlet.queue import Subscription
 from crewlet.testing import wait_until
 from crewlet.testing.brokers import running_broker
-from tests.broker.queue.rig import INBOX, Company, Node, Proxy, Recorder, event, seats
+from tests.broker.queue.rig import INBOX, Busy, Company, Node, Proxy, Recorder, event, seats
 
 pytestmark = pytest.mark.slow
 
@@ -176,27 +176,39 @@ async def test_a_publish_waits_out_a_broker_restart_and_is_stored_once(company: 
     assert handler.ids == ["m1", "m2"]
 
 
-async def test_an_ack_waits_out_a_broker_restart(company: Company) -> None:
+async def test_an_ack_waits_out_a_lost_link(company: Company) -> None:
+    async with Proxy(int(company.broker.url.rsplit(":", 1)[1])).running() as proxy:
+        node, watcher = await company.node(url=proxy.url), await company.node("watcher")
+        busy = Busy()
+        await node.queue.subscribe(INBOX, busy)
+        await node.queue.publish(INBOX.topic, event("m1"))
+        await busy.entered.wait()
+
+        proxy.refuse(refusing=True)
+        await wait_until(lambda: not node.wire.connected, what="the drop")
+        busy.release.set()
+        await wait_until(lambda: busy.finished == 1, what="the handler's end")
+        proxy.refuse(refusing=False)
+        await node.queue.wait_idle(INBOX)
+
+        assert await watcher.stored() == 0
+
+
+async def test_an_ack_that_a_killed_broker_has_forgotten_does_not_keep_the_mailbox_waiting(company: Company) -> None:
     node = await company.node()
-    handler = Recorder()
-    entered, release = asyncio.Event(), asyncio.Event()
-
-    async def works_through(delivery: object) -> None:
-        entered.set()
-        await release.wait()
-
-    await node.queue.subscribe(INBOX, works_through)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    busy, handler = Busy(), Recorder()
+    await node.queue.subscribe(INBOX, busy)
     await node.queue.publish(INBOX.topic, event("m1"))
-    await entered.wait()
+    await busy.entered.wait()
 
     kill(company.broker)
     await wait_until(lambda: not node.wire.connected, what="the drop")
-    release.set()
-    await node.queue.wait_idle(INBOX)
+    busy.release.set()
+    async with asyncio.timeout(PROBE_S):
+        await node.queue.wait_idle(INBOX)
     await node.queue.detach(INBOX)
     await node.queue.subscribe(INBOX, handler)
     await node.queue.publish(INBOX.topic, event("m2"))
 
-    await handler.handled(1)
-    assert handler.ids == ["m2"]
-    assert await node.held() == 0
+    # Whether the killed broker kept its note of the delivery is chance: m1 may come again, and the ledger drops it.
+    await wait_until(lambda: "m2" in handler.ids, what="the next message")

@@ -151,12 +151,14 @@ class JetStreamQueue(EventQueue):
         if attachment is None:
             await self._mailboxes.release_held(subscription)
             return
-        await attachment.hold(_RELEASING)
-        try:
-            await attachment.wait_idle()
-            await self._mailboxes.release_held(subscription)
-        finally:
-            attachment.lift(_RELEASING)
+        # One at a time: the end of one release must not let work begin in the middle of another.
+        async with attachment.releasing:
+            await attachment.hold(_RELEASING)
+            try:
+                await attachment.wait_idle()
+                await self._mailboxes.release_held(subscription)
+            finally:
+                attachment.lift(_RELEASING)
 
     async def subscribe_stream(self, pattern: str, handler: StreamHandler) -> StreamSubscription:
         """Open a live feed; see ``EventQueue``."""

@@ -77,6 +77,7 @@ class Attachment:
             quiet=self._look_for_stranded,
             timing=timing,
         )
+        self.releasing = asyncio.Lock()
         self._detached = False
         self._holds: set[str] = set()
         self._resumed = asyncio.Event()
