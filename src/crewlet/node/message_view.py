@@ -1,11 +1,16 @@
-"""How a message stands, folded from the events of its trace and the records of its asks. Pure."""
+"""How a message stands, folded from the events of its trace and the records of its asks. Pure.
+
+Nothing here rests on the order of the events but the choice between runs of the same work: a clock that goes back
+must not make an earlier turn the answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from crewlet.a2a import answer_wake_id, request_wake_id
+from crewlet.a2a import answer_wake_id
 from crewlet.coordination import Channel, ChannelStatus
 from crewlet.events import Event
 from crewlet.events.types import (
@@ -16,6 +21,7 @@ from crewlet.events.types import (
     NotificationSkipped,
     TurnTriggerSkipped,
 )
+from crewlet.inbox import Decision
 from crewlet.node.face import AskView, MessageState, MessageView, TurnView
 from crewlet.notify import wake_id
 
@@ -31,6 +37,8 @@ CHAIN_TYPES = frozenset(
     }
 )
 """The event types that a message's standing is read from."""
+_UNENDED: Final = frozenset({"running", "redelivered"})
+_WITHOUT_ANSWER: Final = frozenset({MessageState.FAILED, MessageState.SKIPPED, Decision.STOPPED})
 
 
 def asks_in(events: Iterable[Event]) -> tuple[str, ...]:
@@ -41,21 +49,20 @@ def asks_in(events: Iterable[Event]) -> tuple[str, ...]:
 
 def turn_views(events: Iterable[Event]) -> tuple[TurnView, ...]:
     """The runs that ``events`` (oldest first) tell of, in the order they began."""
-    started: dict[str, tuple[Event, AgentTurnStarted]] = {}
-    ended: dict[str, tuple[Event, AgentTurnCompleted]] = {}
+    runs: dict[str, list[Event]] = {}
     for event in events:
-        if isinstance(event.data, AgentTurnStarted):
-            started.setdefault(event.data.turn_id, (event, event.data))
-        elif isinstance(event.data, AgentTurnCompleted):
-            ended[event.data.turn_id] = (event, event.data)
-    return tuple(_turn_view(start, body, ended.get(body.turn_id)) for start, body in started.values())
+        if isinstance(event.data, (AgentTurnStarted, AgentTurnCompleted)):
+            # The start goes first, whatever the clock said at the end.
+            place = 0 if isinstance(event.data, AgentTurnStarted) else len(runs.get(event.data.turn_id, ()))
+            runs.setdefault(event.data.turn_id, []).insert(place, event)
+    return tuple(_turn_view(of_turn) for of_turn in runs.values())
 
 
 def message_view(delivery: Event, events: Sequence[Event], asks: Sequence[Channel]) -> MessageView:
     """The standing of the message behind ``delivery``, given its chain's events (oldest first) and its asks' records.
 
-    It is final once every wake that the chain sent has been worked and every ask of it is closed: the last turn of
-    the seat that was written to then holds the answer.
+    It is final once the turn that took it up ended without an ask, or what it asked was closed and the turn that the
+    answer woke ended so, and so on: that turn then holds the answer.
     """
     body = delivery.data
     if not isinstance(body, InboundDelivery):
@@ -86,15 +93,19 @@ class _Verdict:
     reason: str = ""
 
 
-def _turn_view(start: Event, body: AgentTurnStarted, end: tuple[Event, AgentTurnCompleted] | None) -> TurnView:
-    done = None if end is None else end[1]
+def _turn_view(of_turn: Sequence[Event]) -> TurnView:
+    """One run from its beginning and its end; the end alone tells enough where a row of the beginning was lost."""
+    first, last = of_turn[0], next((e for e in reversed(of_turn) if isinstance(e.data, AgentTurnCompleted)), None)
+    body, done = first.data, None if last is None else last.data
+    assert isinstance(body, (AgentTurnStarted, AgentTurnCompleted))
+    assert done is None or isinstance(done, AgentTurnCompleted)
     return TurnView(
         turn_id=body.turn_id,
         handle=body.agent_handle,
         trigger_id="" if body.trigger is None else body.trigger.id,
         trigger_type="" if body.trigger is None else body.trigger.type,
-        started_at=start.timestamp,
-        ended_at=None if end is None else end[0].timestamp,
+        started_at=first.timestamp,
+        ended_at=None if last is None else last.timestamp,
         state=_turn_state(done),
         artifact="" if done is None else done.artifact,
         error="" if done is None else done.error,
@@ -110,7 +121,8 @@ def _turn_state(done: AgentTurnCompleted | None) -> str:
         return "redelivered"
     if done.failed:
         return MessageState.FAILED
-    return done.decision or "done"
+    # Without a decision the turn lost its seat on the last delivery of its trigger.
+    return done.decision or MessageState.FAILED
 
 
 def _verdict(
@@ -119,33 +131,54 @@ def _verdict(
     for event in events:
         if isinstance(event.data, NotificationSkipped) and event.data.source_event_id == body.source_event_id:
             return _Verdict(MessageState.SKIPPED, reason=event.data.reason)
-    if _outstanding(body, events, turns, asks):
+    end = _end_of_chain(body, events, turns, asks)
+    if end is None:
         state = MessageState.WORKING if turns else MessageState.WAITING
         return _Verdict(state, answer=_last_artifact(body, turns), reason=_last_trouble(turns))
-    own = [turn for turn in turns if turn.handle == body.recipient and turn.state not in ("running", "redelivered")]
-    if not own:
-        return _Verdict(MessageState.FAILED, reason=_given_up(events) or _last_trouble(turns))
-    last = own[-1]
-    if last.state == MessageState.FAILED:
-        return _Verdict(MessageState.FAILED, answer=last.artifact, reason=last.error or last.error_kind)
-    if last.state == MessageState.SKIPPED:
-        return _Verdict(
-            MessageState.SKIPPED, answer=last.artifact, reason="the seat decided that nothing was to be done"
-        )
-    return _Verdict(MessageState.ANSWERED, answer=last.artifact)
+    if isinstance(end, TurnTriggerSkipped):
+        reason = ": ".join(part for part in (end.reason, end.detail) if part)
+        return _Verdict(MessageState.FAILED, reason=reason)
+    return _verdict_of_end(end)
 
 
-def _outstanding(
+def _verdict_of_end(end: TurnView) -> _Verdict:
+    match end.state:
+        case MessageState.FAILED:
+            return _Verdict(MessageState.FAILED, answer=end.artifact, reason=end.error or end.error_kind)
+        case Decision.STOPPED:
+            return _Verdict(MessageState.FAILED, answer=end.artifact, reason=end.error or "a person stopped the turn")
+        case MessageState.SKIPPED:
+            reason = "the seat decided that nothing was to be done"
+            return _Verdict(MessageState.SKIPPED, answer=end.artifact, reason=reason)
+        case _:
+            return _Verdict(MessageState.ANSWERED, answer=end.artifact)
+
+
+def _end_of_chain(
     body: InboundDelivery, events: Sequence[Event], turns: Sequence[TurnView], asks: Sequence[Channel]
-) -> bool:
-    if any(ask.status is not ChannelStatus.CLOSED for ask in asks):
-        return True
-    wakes = {wake_id(body.source_event_id, body.recipient)}
-    for ask in asks:
-        wakes |= {request_wake_id(ask.channel_id), answer_wake_id(ask.channel_id)}
-    worked = {turn.trigger_id for turn in turns if turn.state not in ("running", "redelivered")}
-    worked |= {event.data.trigger_id for event in events if isinstance(event.data, TurnTriggerSkipped)}
-    return not wakes <= worked
+) -> TurnView | TurnTriggerSkipped | None:
+    """What the chain ended with: the turn that answers, or word that a wake of it was given up; ``None``: not yet."""
+    ends: dict[str, TurnView | TurnTriggerSkipped] = {
+        event.data.trigger_id: event.data for event in events if isinstance(event.data, TurnTriggerSkipped)
+    }
+    # Of several runs of the same work the last that answered stands: its answer may have been read by then.
+    ended = sorted((turn for turn in turns if turn.state not in _UNENDED), key=_has_answer)
+    ends |= {turn.trigger_id: turn for turn in ended}
+    closed = {ask.channel_id for ask in asks if ask.status is ChannelStatus.CLOSED}
+    end = ends.get(wake_id(body.source_event_id, body.recipient))
+    # No wake leads back to itself, so the walk is no longer than the chain.
+    for _ in ends:
+        if not isinstance(end, TurnView) or not end.asks:
+            return end
+        answers = [ends.get(answer_wake_id(ask)) for ask in end.asks]
+        if not closed.issuperset(end.asks) or None in answers:
+            return None
+        end = answers[-1]
+    return end
+
+
+def _has_answer(turn: TurnView) -> bool:
+    return turn.state not in _WITHOUT_ANSWER
 
 
 def _last_artifact(body: InboundDelivery, turns: Sequence[TurnView]) -> str:
@@ -156,8 +189,3 @@ def _last_artifact(body: InboundDelivery, turns: Sequence[TurnView]) -> str:
 def _last_trouble(turns: Sequence[TurnView]) -> str:
     trouble = [turn.error or turn.error_kind for turn in turns if turn.state in ("redelivered", MessageState.FAILED)]
     return trouble[-1] if trouble else ""
-
-
-def _given_up(events: Sequence[Event]) -> str:
-    reasons = [event.data for event in events if isinstance(event.data, TurnTriggerSkipped)]
-    return "" if not reasons else ": ".join(part for part in (reasons[-1].reason, reasons[-1].detail) if part)

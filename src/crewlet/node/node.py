@@ -33,7 +33,8 @@ from crewlet.node.face import (
     SentMessage,
 )
 from crewlet.node.mailboxes import inbox_of
-from crewlet.node.message_view import CHAIN_TYPES, asks_in, message_view
+from crewlet.node.message_events import chain_events
+from crewlet.node.message_view import asks_in, message_view
 from crewlet.node.parts import NodeParts, assemble
 from crewlet.node.seat_views import seat_views
 from crewlet.notify import OPERATOR, inbound_subscription
@@ -194,10 +195,7 @@ class Node(NodeFace):
         delivery = await self._parts.event_log.event(_delivery_id(message_id))
         if delivery is None:
             return None
-        wanted = EventFilter(
-            trace_id=delivery.event.trace_id, types=tuple(sorted(CHAIN_TYPES)), limit=limits.EVENT_PAGE_MAX
-        )
-        events = [row.event for row in reversed(await self._parts.event_log.events(wanted))]
+        events = await chain_events(self._parts.event_log, delivery.event.trace_id)
         asks = [await self._parts.channels.get(channel_id) for channel_id in asks_in(events)]
         return message_view(delivery.event, events, [ask for ask in asks if ask is not None])
 
