@@ -8,7 +8,7 @@ BROAD_HANDLERS: dict[str, str] = {
     "api/gate.py": "a fault of one route is that request's 500; the server and its other clients go on",
     "backends/nats/connection.py": "a failing listener must not keep the others, or the next dial, from happening",
     "backends/nats/link.py": "an error would end the client's read loop and leave the whole node deaf",
-    "backends/nats/queue_attachment.py": "a handler's fault is a failed delivery; the attachment's own must not deafen it",
+    "backends/nats/queue_attachment.py": "a handler's fault is a failed delivery; its own must not leave it deaf",
     "backends/nats/queue_live_feed.py": "one reader's fault costs that reader an event, not the feed its life",
     "backends/nats/queue_publisher.py": "a publish listener that fails is logged and never fails the publish (E-191)",
     "cli/__init__.py": "the outermost supervisor: a fault of ours is told in one line, its stack on request",
