@@ -48,6 +48,8 @@ ECHO: Json = {
 }
 """A seat that answers a message with its own words."""
 
+_ASKED = r"asks you:\n> (?P<question>[^\n]+)"
+
 ASK_CTO: list[Json] = [
     {
         "when": {
@@ -63,8 +65,16 @@ ASK_CTO: list[Json] = [
         "call": [{"tool": "a2a_ask", "with": {"handle": "cto", "brief": "{question}"}}],
     },
     {
-        "when": {"seat": "cto", "phase": "execute", "text": r"asks you:\n> (?P<question>[^\n]+)"},
+        "when": {"seat": "cto", "phase": "execute", "after": "none"},
+        "call": [{"tool": "activate_tool", "with": {"name": "add_note"}}],
+    },
+    {
+        "when": {"seat": "cto", "phase": "execute", "after": "activate_tool", "text": _ASKED},
+        "call": [{"tool": "add_note", "with": {"title": "Asked", "text": "{question}", "author": "cto"}}],
+    },
+    {
+        "when": {"seat": "cto", "phase": "execute", "text": _ASKED},
         "say": "I heard: {question}",
     },
 ]
-"""A CEO that asks the CTO, who answers with the question."""
+"""A CEO that asks the CTO, who answers with the question, and puts it on the notes board where there is one."""

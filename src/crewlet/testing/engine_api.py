@@ -13,7 +13,7 @@ from crewlet.testing.waiting import wait_until
 
 __all__ = ["EngineApi"]
 
-_TIMEOUT_S: Final = 10.0
+_TIMEOUT_S: Final = 45.0
 _OK: Final = 200
 _FINAL: Final = frozenset({"answered", "failed", "skipped"})
 

@@ -27,7 +27,7 @@ __all__ = ["CREWLET", "CommandResult", "Engine", "run_command", "running_engine"
 
 CREWLET: Final = (sys.executable, "-m", "crewlet")
 """The ``crewlet`` command, run by this interpreter."""
-_PASSED_ON: Final = ("PATH", "HOME", "LANG", "TMPDIR")
+_PASSED_ON: Final = ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH")
 _CHUNK_BYTES: Final = 64 * 1024
 
 
