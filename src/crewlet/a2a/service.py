@@ -54,11 +54,14 @@ class A2aService:
     async def ask(self, context: CallContext, target: str, brief: str) -> Channel:
         """Record the ask, then put it on the target's inbox; returns the channel as it stands.
 
-        The record comes first: it is what authorises an answer. Raises ``Unavailable``, ``PayloadTooLarge``.
+        The record comes first: it is what authorises an answer. The wake comes before the word of it, so that an ask
+        that is told of will be answered: the run that replaces a killed one may ask something else, and nobody would
+        come back to a channel whose wake was never sent. Raises ``Unavailable``, ``PayloadTooLarge``.
         """
         channel = await self._channels.open(self._new_channel(context, target, brief))
         if channel.status is ChannelStatus.CLOSED:
             return channel
+        await self._wake_target(context, channel)
         said = {"turn_id": context.turn_id, "work_key": context.work_key}
         await self._record(
             A2aChannelOpened(
@@ -81,7 +84,6 @@ class A2aService:
             source=context.handle,
             step="asked",
         )
-        await self._wake_target(context, channel)
         return channel
 
     async def answer(self, channel_id: str, answer: Answer) -> bool:

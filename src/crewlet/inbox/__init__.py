@@ -16,6 +16,7 @@ from crewlet.inbox.seat_inbox import (
 )
 from crewlet.inbox.triggers import (
     LEDGERED,
+    UnreadableTrigger,
     trigger_of,
     work_key_of,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "Settle",
     "Trigger",
     "TurnOutcome",
+    "UnreadableTrigger",
     "Verdict",
     "trigger_of",
     "verdict_of",

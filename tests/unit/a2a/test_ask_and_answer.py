@@ -189,3 +189,13 @@ async def test_an_ask_that_cannot_be_made_tells_the_model_why(
 async def test_an_ask_counts_as_reaching_outside(world: _World) -> None:
     """It is first-party, but it wakes a colleague; its own annotations say so."""
     assert reaches_outside(world.tool.row)
+
+
+async def test_an_ask_is_told_of_only_once_its_wake_is_out(world: _World) -> None:
+    """A run that dies in between may be replaced by one that asks something else: nobody waits for this one then."""
+    world.fail_on = A2aRequest.event_type
+
+    with pytest.raises(Unavailable):
+        await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)
+
+    assert world.published == []

@@ -116,3 +116,38 @@ async def test_a_store_that_never_answers_holds_a_turn_up_for_a_bounded_time(buc
     async with asyncio.timeout(2 * limits.LEDGER_WAIT_S + 1):
         assert await ledger.worked("ceo", ["a"]) == frozenset()
         await ledger.record("ceo", ["a"], "turn-1", "completed")
+
+
+async def test_what_could_not_be_written_is_known_to_the_process_that_did_it(
+    bucket: MemoryBucket, ledger: Ledger
+) -> None:
+    """The outage that took the record took the acknowledgement too: what comes back is not worked again."""
+    bucket.cut = True
+    await ledger.record("ceo", ["a"], "turn-1", "completed")
+
+    assert await ledger.worked("ceo", ["a", "b"]) == {"a"}
+    assert await ledger.worked("cto", ["a"]) == frozenset()
+
+
+async def test_what_could_not_be_written_is_written_when_it_is_asked_for_again(
+    bucket: MemoryBucket, ledger: Ledger
+) -> None:
+    peer = Ledger(MemoryRecordStore(bucket), VirtualClock())
+    bucket.cut = True
+    await ledger.record("ceo", ["a"], "turn-1", "completed")
+    bucket.cut = False
+
+    await ledger.worked("ceo", ["a"])
+
+    assert await peer.worked("ceo", ["a"]) == {"a"}
+
+
+async def test_what_is_kept_of_unwritten_records_is_bounded(
+    bucket: MemoryBucket, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "LEDGER_UNWRITTEN_MAX", 2)
+    bucket.cut = True
+    for each in ("a", "b", "c"):
+        await ledger.record("ceo", [each], "turn-1", "completed")
+
+    assert await ledger.worked("ceo", ["a", "b", "c"]) == {"b", "c"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from crewlet.base.trace import Trace
 from crewlet.events import Body, Event, new_event
 from crewlet.events.types import A2aMessage, A2aRequest, AgentSpawned, ExternalNotification, TaskAssigned
-from crewlet.inbox import LEDGERED, Reply, trigger_of, work_key_of
+from crewlet.inbox import LEDGERED, Reply, UnreadableTrigger, trigger_of, work_key_of
 from crewlet.testing import SeededIds
 
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -79,3 +80,19 @@ def test_an_ask_is_answered_by_the_engine_on_its_channel() -> None:
 
     assert trigger is not None
     assert (trigger.reply, trigger.answers_channel, trigger.headroom) == (Reply.ENGINE, "c1", 3)
+
+
+@pytest.mark.parametrize("event_type", sorted(_BODIES))
+def test_work_whose_body_cannot_be_read_is_refused_and_not_dropped(event_type: str) -> None:
+    """A body of another release decodes to none: acknowledging it would lose somebody's work without a word."""
+    event = replace(_event(_BODIES[event_type]), data=None)
+
+    with pytest.raises(UnreadableTrigger, match=event_type):
+        trigger_of("ceo", event, headroom=24)
+
+
+def test_an_obligation_of_another_release_is_refused_by_name() -> None:
+    body = ExternalNotification(integration="operator", agent_handle="ceo", body="Hi", reply="carrier pigeon")
+
+    with pytest.raises(UnreadableTrigger, match="carrier pigeon"):
+        trigger_of("ceo", _event(body), headroom=24)
