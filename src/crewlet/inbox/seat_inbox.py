@@ -11,13 +11,13 @@ import structlog
 
 from crewlet import topics
 from crewlet.base.clock import Clock
-from crewlet.base.errors import Fenced, StoppedByPerson
+from crewlet.base.errors import CrewletError, Fenced, StoppedByPerson
 from crewlet.base.fence import Fence, Posture
-from crewlet.base.ids import Ids
+from crewlet.base.ids import Ids, TurnId
 from crewlet.base.trace import child_of
 from crewlet.events import Event, new_event
 from crewlet.events.types import TurnTriggerSkipped
-from crewlet.inbox.contract import RunTurn, Trigger, TurnOutcome
+from crewlet.inbox.contract import Decision, RunTurn, Trigger, TurnOutcome
 from crewlet.inbox.triggers import trigger_of
 from crewlet.inbox.verdict import verdict_of
 from crewlet.queue import Ack, Defer, Delivery, Nak, Outcome
@@ -89,33 +89,35 @@ class SeatInbox:
         if trigger is None:
             _log.info("inbox_event_dropped", seat=self._handle, type=event.type, event_id=event.id)
             return Ack()
-        refused = self._refusal()
-        if refused is not None:
-            return refused
+        admitted = self._admission()
+        if isinstance(admitted, Defer):
+            return admitted
         if await self._parts.ledger.worked(self._handle, [event.id]):
             await self._say_skipped(trigger, "worked already", detail="the completion ledger has it")
             return Ack()
         async with self._parts.gate:
-            return await self._run(trigger)
+            return await self._run(trigger, admitted)
 
-    def _refusal(self) -> Defer | None:
+    def _admission(self) -> int | Defer:
+        """The epoch to run under, or why not here."""
         if not self._parts.posture.admits_work():
             return Defer("this node's configuration is behind the company's")
-        if self._parts.admission.may_start(self._handle) is None:
-            return Defer(f"seat {self._handle!r} is not owned here")
-        return None
-
-    async def _run(self, trigger: Trigger) -> Outcome:
-        # Asked again: the wait for a slot may have been longer than the grant was fresh.
         epoch = self._parts.admission.may_start(self._handle)
-        if epoch is None:
-            return Defer(f"seat {self._handle!r} is not owned here")
-        fence = self._parts.admission.fence(self._handle, epoch)
+        return Defer(f"seat {self._handle!r} is not owned here") if epoch is None else epoch
+
+    async def _run(self, trigger: Trigger, admitted: int) -> Outcome:
+        # Asked again: the wait for a slot may have been longer than the grant was fresh. A seat that came back under
+        # another epoch was somebody else's meanwhile, who has been given this very delivery.
+        again = self._admission()
+        if isinstance(again, Defer):
+            return again
+        if again != admitted:
+            return Defer(f"seat {self._handle!r} was held elsewhere while its work waited for a slot")
+        fence = self._parts.admission.fence(self._handle, admitted)
         try:
             outcome = await self._parts.run_turn(trigger, fence)
-        except StoppedByPerson:
-            await self._record(trigger, turn_id="", outcome="stopped")
-            return Ack()
+        except StoppedByPerson as stopped:
+            outcome = TurnOutcome(turn_id=TurnId(""), decision=Decision.STOPPED, finished=True, error=str(stopped))
         except Fenced as fenced:
             return Defer(str(fenced))
         return await self._conclude(trigger, outcome)
@@ -160,4 +162,8 @@ class SeatInbox:
             ids=self._parts.ids,
             source=self._handle,
         )
-        await self._parts.publish(topics.event_topic(skipped.type), skipped)
+        try:
+            await self._parts.publish(topics.event_topic(skipped.type), skipped)
+        except CrewletError as error:
+            # What becomes of the trigger is decided; a run again, for the sake of this news, would undo that.
+            _log.warning("turn_trigger_skipped_lost", seat=self._handle, trigger=trigger.lead.id, error=str(error))

@@ -1,0 +1,450 @@
+"""One seat's inbox: what is worked, what is handed back, what is said of it, and in which order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import pytest
+from structlog.testing import capture_logs
+
+from crewlet.backends.memory.records import MemoryBucket, MemoryRecordStore
+from crewlet.base.errors import Fenced, StoppedByPerson, Unavailable
+from crewlet.base.fence import Fence
+from crewlet.base.ids import TurnId
+from crewlet.base.trace import Trace
+from crewlet.coordination import LEDGER, Ledger
+from crewlet.events import Body, Event, new_event
+from crewlet.events.types import A2aRequest, AgentSpawned, ExternalNotification, TurnTriggerSkipped
+from crewlet.inbox import Decision, SeatInbox, SeatInboxParts, Trigger, TurnOutcome
+from crewlet.queue import Ack, Defer, Delivery, Nak, Outcome, Subscription
+from crewlet.testing import SeededIds, VirtualClock
+
+pytestmark = pytest.mark.virtual_time
+
+HELLO = ExternalNotification(integration="operator", agent_handle="ceo", body="Hello", reply="engine")
+DONE = TurnOutcome(turn_id=TurnId("t1"), decision=Decision.DONE, finished=True, artifact="Hi")
+BROKE = TurnOutcome(
+    turn_id=TurnId("t1"),
+    decision=Decision.FAILED,
+    finished=False,
+    error="no model answered",
+    error_kind="llm_unavailable",
+)
+BROKE_OUTSIDE = replace(BROKE, reached_outside=True)
+
+
+def event(body: Body = HELLO, event_id: str = "e1") -> Event:
+    trace = Trace("a" * 32, "b" * 16)
+    return new_event(body, trace=trace, now=datetime(2030, 1, 1, tzinfo=UTC), ids=SeededIds(1), event_id=event_id)
+
+
+class Grant:
+    """The fence of one epoch."""
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def check(self) -> None:
+        pass
+
+
+@dataclass
+class Node:
+    """A node that holds the ceo's seat, over a ledger that it shares with its peers. ``does`` plays the turn."""
+
+    bucket: MemoryBucket
+    does: TurnOutcome | Exception | Callable[[], Awaitable[TurnOutcome]] = DONE
+    epoch: int | None = 7
+    serves: bool = True
+    settling: Exception | None = None
+    publishing: Exception | None = None
+    gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    steps: list[str] = field(default_factory=list[str])
+    triggers: list[Trigger] = field(default_factory=list[Trigger])
+    fences: list[Fence] = field(default_factory=list[Fence])
+    published: list[tuple[str, Event]] = field(default_factory=list[tuple[str, Event]])
+
+    def __post_init__(self) -> None:
+        clock = VirtualClock()
+        self.ledger = Ledger(MemoryRecordStore(self.bucket), clock)
+        self.inbox = SeatInbox(
+            "ceo",
+            SeatInboxParts(
+                admission=self,
+                posture=self,
+                ledger=self,
+                gate=self.gate,
+                run_turn=self._run_turn,
+                settle=self._settle,
+                publish=self._publish,
+                clock=clock,
+                ids=SeededIds(2),
+            ),
+        )
+
+    async def gets(self, delivered: Event | None = None, *, headroom: int = 5) -> Outcome:
+        subscription = Subscription("crewlet.agent.ceo.inbox", "agent-ceo")
+        return await self.inbox.handle(Delivery(subscription, delivered or event(), headroom))
+
+    @property
+    def skips(self) -> list[TurnTriggerSkipped]:
+        return [said.data for _, said in self.published if isinstance(said.data, TurnTriggerSkipped)]
+
+    def may_start(self, handle: str) -> int | None:
+        assert handle == "ceo"
+        return self.epoch
+
+    def fence(self, handle: str, epoch: int) -> Fence:
+        assert handle == "ceo"
+        return Grant(epoch)
+
+    def admits_work(self) -> bool:
+        return self.serves
+
+    async def worked(self, handle: str, ids: list[str]) -> frozenset[str]:
+        return await self.ledger.worked(handle, ids)
+
+    async def record(self, handle: str, ids: list[str], *, turn_id: str, outcome: str) -> None:
+        self.steps.append("record")
+        await self.ledger.record(handle, ids, turn_id=turn_id, outcome=outcome)
+
+    async def _run_turn(self, trigger: Trigger, fence: Fence) -> TurnOutcome:
+        self.steps.append("run")
+        self.triggers.append(trigger)
+        self.fences.append(fence)
+        if isinstance(self.does, Exception):
+            raise self.does
+        return self.does if isinstance(self.does, TurnOutcome) else await self.does()
+
+    async def _settle(self, trigger: Trigger, outcome: TurnOutcome) -> None:
+        assert trigger is self.triggers[-1]
+        self.steps.append(f"settle {outcome.decision}")
+        if self.settling is not None:
+            raise self.settling
+
+    async def _publish(self, topic: str, said: Event) -> Event:
+        if self.publishing is not None:
+            raise self.publishing
+        self.published.append((topic, said))
+        return said
+
+
+@pytest.fixture
+async def node() -> Node:
+    return Node(MemoryBucket(LEDGER, VirtualClock()))
+
+
+async def recorded(node: Node, event_id: str = "e1") -> str | None:
+    completion = await node.ledger.completion("ceo", event_id)
+    return None if completion is None else completion.outcome
+
+
+async def test_a_finished_turn_is_settled_then_recorded_then_acknowledged(node: Node) -> None:
+    outcome = await node.gets()
+
+    assert outcome == Ack()
+    assert node.steps == ["run", "settle done", "record"]
+    assert await recorded(node) == "done"
+    assert node.published == []
+
+
+async def test_a_turn_runs_under_the_fence_of_the_seats_epoch_and_knows_its_headroom(node: Node) -> None:
+    await node.gets(headroom=3)
+
+    assert [fence.epoch for fence in node.fences] == [7]
+    assert [(trigger.lead.id, trigger.headroom) for trigger in node.triggers] == [("e1", 3)]
+
+
+@pytest.mark.spec("S-111")
+async def test_what_one_node_finished_another_does_not_begin(node: Node) -> None:
+    """The first died before its acknowledgement, so its delivery came to the second."""
+    peer = Node(node.bucket)
+    await node.gets()
+
+    outcome = await peer.gets()
+
+    assert outcome == Ack()
+    assert peer.steps == []
+
+
+@pytest.mark.spec("S-122")
+async def test_what_was_worked_already_is_skipped_aloud(node: Node) -> None:
+    await node.gets()
+    await node.gets()
+
+    assert [(skip.trigger_id, skip.reason, skip.abandoned) for skip in node.skips] == [("e1", "worked already", False)]
+    assert [topic for topic, _ in node.published] == ["crewlet.events.turn_trigger_skipped"]
+    assert node.published[0][1].trace_id == "a" * 32
+
+
+async def test_a_skip_that_cannot_be_told_is_acknowledged_all_the_same(node: Node) -> None:
+    """It is worked; to spend its deliveries on the news of that would make a dead letter of it."""
+    await node.gets()
+    node.publishing = Unavailable("the broker is away")
+
+    with capture_logs() as logs:
+        outcome = await node.gets()
+
+    assert outcome == Ack()
+    assert "turn_trigger_skipped_lost" in [entry["event"] for entry in logs]
+
+
+async def test_another_events_completion_does_not_count(node: Node) -> None:
+    await node.gets()
+    await node.gets(event(event_id="e2"))
+
+    assert node.steps.count("run") == 2
+
+
+@pytest.mark.spec("S-120")
+async def test_an_event_that_runs_no_turn_is_dropped_and_logged_and_not_recorded(node: Node) -> None:
+    with capture_logs() as logs:
+        outcome = await node.gets(event(AgentSpawned(agent_handle="ceo")))
+
+    assert outcome == Ack()
+    assert node.steps == []
+    assert await recorded(node) is None
+    assert [(entry["event"], entry["type"]) for entry in logs] == [("inbox_event_dropped", "agent_spawned")]
+
+
+async def test_an_event_that_runs_no_turn_is_dropped_where_the_seat_is_not_held_too(node: Node) -> None:
+    node.epoch = None
+
+    assert await node.gets(event(AgentSpawned(agent_handle="ceo"))) == Ack()
+
+
+async def test_a_delivery_to_a_seat_that_is_not_held_is_deferred(node: Node) -> None:
+    node.epoch = None
+
+    outcome = await node.gets()
+
+    assert isinstance(outcome, Defer)
+    assert "not owned here" in outcome.reason
+    assert (node.steps, node.published) == ([], [])
+
+
+async def test_a_delivery_to_a_node_that_serves_nothing_is_deferred(node: Node) -> None:
+    node.serves = False
+
+    outcome = await node.gets()
+
+    assert isinstance(outcome, Defer)
+    assert "configuration" in outcome.reason
+    assert node.steps == []
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"epoch": None}, "not owned here"),
+        ({"epoch": 8}, "held elsewhere"),
+        ({"serves": False}, "configuration"),
+    ],
+)
+async def test_work_whose_grant_ended_while_it_waited_for_a_slot_is_deferred(
+    node: Node, change: dict[str, int | bool | None], says: str
+) -> None:
+    """A seat that is back under another epoch was a peer's meanwhile, who was given this delivery."""
+    await node.gate.acquire()
+    waiting = asyncio.create_task(node.gets())
+    await asyncio.sleep(60)
+    for name, value in change.items():
+        setattr(node, name, value)
+    node.gate.release()
+
+    outcome = await waiting
+
+    assert isinstance(outcome, Defer)
+    assert says in outcome.reason
+    assert node.steps == []
+
+
+async def test_no_more_turns_run_than_the_node_has_slots(node: Node) -> None:
+    running = asyncio.Event()
+    finish = asyncio.Event()
+
+    async def until_told() -> TurnOutcome:
+        running.set()
+        await finish.wait()
+        return DONE
+
+    node.does = until_told
+    first, second = asyncio.create_task(node.gets()), asyncio.create_task(node.gets(event(event_id="e2")))
+    await running.wait()
+    await asyncio.sleep(60)
+    while_one_runs = node.steps.count("run")
+    finish.set()
+
+    assert while_one_runs == 1
+    assert [await first, await second] == [Ack(), Ack()]
+    assert node.steps.count("run") == 2
+
+
+async def test_a_slot_is_free_again_after_a_turn_that_raised(node: Node) -> None:
+    node.does = Unavailable("the seat has left the company")
+    with pytest.raises(Unavailable):
+        await node.gets()
+
+    node.does = DONE
+
+    assert await node.gets() == Ack()
+
+
+async def test_a_turn_that_the_fence_stopped_is_deferred_and_nothing_is_recorded(node: Node) -> None:
+    node.does = Fenced("the seat moved")
+
+    outcome = await node.gets()
+
+    assert outcome == Defer("the seat moved")
+    assert node.steps == ["run"]
+    assert (await recorded(node), node.published) == (None, [])
+
+
+@pytest.mark.spec("S-081")
+@pytest.mark.parametrize(
+    "end",
+    [
+        StoppedByPerson("ann stopped it"),
+        TurnOutcome(turn_id=TurnId("t1"), decision=Decision.STOPPED, finished=True),
+    ],
+)
+async def test_a_turn_that_a_person_stopped_is_recorded_and_acknowledged(
+    node: Node, end: Exception | TurnOutcome
+) -> None:
+    """It does not come back, and whoever asked for it is told."""
+    node.does = end
+
+    outcome = await node.gets()
+
+    assert outcome == Ack()
+    assert node.steps == ["run", "settle stopped", "record"]
+    assert await recorded(node) == "stopped"
+
+
+@pytest.mark.spec("S-123")
+async def test_a_broken_turn_that_reached_nobody_is_given_back_unsettled_and_unrecorded(node: Node) -> None:
+    node.does = BROKE
+
+    outcome = await node.gets()
+
+    assert outcome == Nak("llm_unavailable")
+    assert node.steps == ["run"]
+    assert (await recorded(node), node.published) == (None, [])
+
+
+@pytest.mark.spec("S-124")
+async def test_a_broken_turn_that_reached_outside_is_never_run_again(node: Node) -> None:
+    node.does = BROKE_OUTSIDE
+
+    first, again = await node.gets(), await node.gets()
+
+    assert (first, again) == (Ack(), Ack())
+    assert node.steps == ["run", "settle failed", "record"]
+    assert await recorded(node) == "failed"
+
+
+async def test_giving_up_is_said_with_the_turn_and_the_reason(node: Node) -> None:
+    node.does = BROKE_OUTSIDE
+
+    await node.gets()
+
+    assert [(skip.turn_id, skip.abandoned, skip.detail) for skip in node.skips] == [("t1", True, "no model answered")]
+    assert "reached outside" in node.skips[0].reason
+
+
+async def test_giving_up_that_cannot_be_told_is_recorded_all_the_same(node: Node) -> None:
+    """Run again for the sake of that news, it would repeat its calls."""
+    node.does = BROKE_OUTSIDE
+    node.publishing = Unavailable("the broker is away")
+
+    outcome = await node.gets()
+
+    assert outcome == Ack()
+    assert await recorded(node) == "failed"
+
+
+async def test_the_last_delivery_of_a_broken_turn_is_given_up_aloud_and_left_to_the_dead_letters(node: Node) -> None:
+    """Whoever asked is answered; the ledger must not say that it was worked."""
+    node.does = BROKE
+
+    outcome = await node.gets(headroom=0)
+
+    assert outcome == Nak("llm_unavailable")
+    assert node.steps == ["run", "settle failed"]
+    assert [skip.abandoned for skip in node.skips] == [True]
+    assert await recorded(node) is None
+
+
+@pytest.mark.spec("S-118")
+async def test_a_ledger_that_cannot_be_read_lets_the_turn_run(node: Node) -> None:
+    await node.gets()
+    node.bucket.cut = True
+
+    outcome = await node.gets()
+
+    assert outcome == Ack()
+    assert node.steps.count("run") == 2
+
+
+@pytest.mark.spec("S-118")
+async def test_a_ledger_that_cannot_be_written_is_acknowledged_all_the_same(node: Node) -> None:
+    async def cut_off() -> TurnOutcome:
+        node.bucket.cut = True
+        return DONE
+
+    node.does = cut_off
+
+    with capture_logs() as logs:
+        outcome = await node.gets()
+
+    assert outcome == Ack()
+    assert "ledger_write_failed" in [entry["event"] for entry in logs]
+
+
+async def test_an_answer_that_could_not_be_handed_over_gives_the_work_back_unrecorded(node: Node) -> None:
+    node.settling = Unavailable("the broker is away")
+    with pytest.raises(Unavailable):
+        await node.gets()
+    before = await recorded(node)
+
+    node.settling = None
+    outcome = await node.gets()
+
+    assert (before, outcome) == (None, Ack())
+    assert node.steps == ["run", "settle done", "run", "settle done", "record"]
+
+
+async def test_a_fault_of_the_turn_is_not_swallowed(node: Node) -> None:
+    """The queue counts an exception as a failure."""
+    node.does = RuntimeError("a bug")
+
+    with pytest.raises(RuntimeError):
+        await node.gets()
+
+    assert await recorded(node) is None
+
+
+async def test_a_cancelled_turn_travels_on_and_frees_its_slot(node: Node) -> None:
+    async def for_ever() -> TurnOutcome:
+        await asyncio.Event().wait()
+        return DONE
+
+    node.does = for_ever
+    running = asyncio.create_task(node.gets())
+    await asyncio.sleep(1)
+    running.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert not node.gate.locked()
+    assert await recorded(node) is None
+
+
+async def test_an_ask_is_a_trigger_that_its_channel_is_answered_for(node: Node) -> None:
+    await node.gets(event(A2aRequest(channel_id="c1", requester="cto", target="ceo", brief="How much?")))
+
+    assert [trigger.answers_channel for trigger in node.triggers] == ["c1"]
