@@ -51,10 +51,11 @@ class Tasks:
     async def close(self) -> None:
         """Cancel what still runs and wait until all of it has ended."""
         current = asyncio.current_task()
-        running = [task for task in self._running if task is not current]
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        # Again and again: what ends may start something of its own while it cleans up.
+        while running := [task for task in self._running if task is not current]:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
