@@ -59,9 +59,9 @@ class A2aService:
         come back to a channel whose wake was never sent. Raises ``Unavailable``, ``PayloadTooLarge``.
         """
         channel = await self._channels.open(self._new_channel(context, target, brief))
-        if channel.status is ChannelStatus.CLOSED:
-            return channel
-        await self._wake_target(context, channel)
+        if channel.status is not ChannelStatus.CLOSED:
+            await self._wake_target(context, channel)
+        # Told of even where it is answered by now: the run that asked may have died before it could tell.
         said = {"turn_id": context.turn_id, "work_key": context.work_key}
         await self._record(
             A2aChannelOpened(

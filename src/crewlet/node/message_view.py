@@ -42,9 +42,14 @@ _WITHOUT_ANSWER: Final = frozenset({MessageState.FAILED, MessageState.SKIPPED, D
 
 
 def asks_in(events: Iterable[Event]) -> tuple[str, ...]:
-    """The channel ids of the asks that a chain opened, in order."""
-    opened = (event.data for event in events)
-    return tuple(dict.fromkeys(data.channel_id for data in opened if isinstance(data, A2aChannelOpened)))
+    """The channel ids of the asks that a chain opened, in order: as each opening tells, and each turn that waits."""
+    asks: dict[str, None] = {}
+    for event in events:
+        if isinstance(event.data, A2aChannelOpened):
+            asks[event.data.channel_id] = None
+        elif isinstance(event.data, AgentTurnCompleted):
+            asks |= dict.fromkeys(event.data.asks)
+    return tuple(asks)
 
 
 def turn_views(events: Iterable[Event]) -> tuple[TurnView, ...]:

@@ -104,6 +104,24 @@ async def test_the_same_ask_again_is_the_same_channel_and_the_same_events(world:
     assert world.ids() == before
 
 
+async def test_an_ask_that_was_answered_before_it_was_told_of_is_told_of_by_its_repeat(world: _World) -> None:
+    """The asking run died once its wake was out; the colleague was faster than the run that replaced it."""
+    world.fail_on = "a2a_channel_opened"
+    with pytest.raises(Unavailable):
+        await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)
+    world.fail_on = ""
+    wake = world.wake(A2aRequest).data
+    assert isinstance(wake, A2aRequest)
+    await world.service.answer(wake.channel_id, _answer())
+    wakes = sum(1 for _, event in world.published if isinstance(event.data, A2aRequest))
+
+    again = await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)
+
+    assert again.ask == wake.channel_id
+    assert "a2a_channel_opened" in {event.type for _, event in world.published}
+    assert sum(1 for _, event in world.published if isinstance(event.data, A2aRequest)) == wakes
+
+
 async def test_another_question_of_the_same_work_is_another_channel(world: _World) -> None:
     """Only a repeat is the same ask."""
     first = await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)
