@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Final, Literal
+from typing import Final, Literal, TextIO, cast
 
 import structlog
+
+from crewlet.base.standard_streams import LastingStream
 
 __all__ = ["LogFormat", "LogLevel", "configure_logging"]
 
@@ -22,7 +24,11 @@ _LEVELS: Final[dict[LogLevel, int]] = {
 
 
 def configure_logging(level: LogLevel, form: LogFormat) -> None:
-    """From now on write events of ``level`` and above: for people in colour, as plain text, or as JSON lines."""
+    """From now on write events of ``level`` and above: for people in colour, as plain text, or as JSON lines.
+
+    A log that nobody reads any more is dropped and raises nothing.
+    """
+    lasting = cast("TextIO", LastingStream(sys.stderr))
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -31,11 +37,11 @@ def configure_logging(level: LogLevel, form: LogFormat) -> None:
             *_rendering(form),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(lasting),
         cache_logger_on_first_use=False,
     )
     # Libraries that log the standard way are heard from warnings on, through the same stream.
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(stream=lasting, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
 
 
 def _rendering(form: LogFormat) -> list[structlog.typing.Processor]:

@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,7 @@ from crewlet.base.clock import SystemClock
 from crewlet.base.errors import ConfigError, Problem
 from crewlet.base.ids import RandomIds
 from crewlet.base.logging import configure_logging
+from crewlet.base.standard_streams import LastingStream
 from crewlet.cli.client import environment
 from crewlet.config import (
     ApiConfig,
@@ -41,10 +43,14 @@ _NODE_FILE: Final = "crewlet.yaml"
 _COMPANY_FILE: Final = "company.yaml"
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _EXIT_INTERRUPTED: Final = 130
+_ERR: Final = LastingStream(sys.stderr)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit code 0 after a drain, 130 after a second Ctrl-C. Raises ``ConfigError``, ``StartRefused``."""
+    """Exit code 0 after a drain, 130 where a start was given up and after a second Ctrl-C.
+
+    Raises ``ConfigError``, ``StartRefused``.
+    """
     variables = Variables(environment())
     configure_logging("info", "console")
     node_file = _node_file(options)
@@ -67,24 +73,59 @@ def run(options: argparse.Namespace) -> int:
 async def _serve(settings: NodeSettings) -> int:
     # The web framework takes half a second to import; it comes in beside the boot, off the loop.
     warmed = asyncio.get_running_loop().run_in_executor(None, importlib.import_module, "crewlet.api.app")
-    node = await Node.boot(settings)
-    stop = asyncio.Event()
-    _on_signals(stop)
+    stop = _Stop()
     try:
-        api = _api_of(node, settings.config.api)
-        if api is not None:
-            node.closes(api.stop)
-            await api.bind()
-        await node.start_seats()
-        await warmed
-        if api is not None:
-            await api.start()
-        _greet(settings, node)
-        await stop.wait()
-        sys.stderr.write("crewlet: draining; running turns finish (Ctrl-C again ends at once)\n")
-    finally:
-        await node.drain()
+        async with AsyncExitStack() as stack:
+            node = await Node.boot(settings)
+            stack.push_async_callback(node.drain)
+            api = _api_of(node, settings.config.api)
+            if api is not None:
+                node.closes(api.stop)
+                await api.bind()
+            await node.start_seats()
+            await warmed
+            if api is not None:
+                await api.start()
+            _greet(settings, node)
+            await stop.wait()
+            _ERR.write("crewlet: draining; running turns finish (Ctrl-C again ends at once)\n")
+    except asyncio.CancelledError:
+        if not stop.gave_up_starting():
+            raise
+        _ERR.write("crewlet: stopped before it had started\n")
+        return _EXIT_INTERRUPTED
     return 0
+
+
+class _Stop:
+    """What Ctrl-C and SIGTERM mean: a start is given up, a running node drains, and said twice, the end is at once."""
+
+    def __init__(self) -> None:
+        self._asked = asyncio.Event()
+        self._starting = asyncio.current_task()
+        for number in _SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, self._on_signal)
+
+    async def wait(self) -> None:
+        """Return once somebody asks; from now on the node counts as started."""
+        self._starting = None
+        await self._asked.wait()
+
+    def gave_up_starting(self) -> bool:
+        """Whether it was a signal that cancelled the start; if so, the cancellation ends here."""
+        task = asyncio.current_task()
+        if not self._asked.is_set() or task is None:
+            return False
+        task.uncancel()
+        return True
+
+    def _on_signal(self) -> None:
+        if self._asked.is_set():
+            # At once means at once: the broker and the tool servers end with this process by themselves.
+            os._exit(_EXIT_INTERRUPTED)
+        self._asked.set()
+        if self._starting is not None:
+            self._starting.cancel()
 
 
 def _api_of(node: Node, config: ApiConfig) -> ApiServer | None:
@@ -101,17 +142,6 @@ def _api_of(node: Node, config: ApiConfig) -> ApiServer | None:
             allow_anonymous_read=config.allow_anonymous_read,
         ),
     )
-
-
-def _on_signals(stop: asyncio.Event) -> None:
-    def asked() -> None:
-        if stop.is_set():
-            # At once means at once: the broker and the tool servers end with this process by themselves.
-            os._exit(_EXIT_INTERRUPTED)
-        stop.set()
-
-    for number in _SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, asked)
 
 
 def _greet(settings: NodeSettings, node: Node) -> None:
@@ -132,8 +162,9 @@ def _greet(settings: NodeSettings, node: Node) -> None:
         f"         {program} seats{options}, {program} events{options} --follow",
         "  Stop   Ctrl-C: running turns finish. Twice: at once.",
     ]
-    sys.stdout.write("\n".join(lines) + "\n")
-    sys.stdout.flush()
+    out = LastingStream(sys.stdout)
+    out.write("\n".join(lines) + "\n")
+    out.flush()
 
 
 def _command(settings: NodeSettings) -> tuple[str, str]:
