@@ -13,10 +13,22 @@ _STACK_WANTED = "CREWLET_TRACEBACK"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code. No traceback of an expected error reaches the user."""
+    try:
+        return _main(argv)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _main(argv: Sequence[str] | None) -> int:
     from crewlet.base.errors import ConfigError, CrewletError
     from crewlet.cli.arguments import parse
 
     command = parse(argv)
+
+    from crewlet.base.logging import configure_logging
+
+    # Standard output is for results; ``run`` follows the node file from here on.
+    configure_logging("warn", "console")
     try:
         return command.run()
     except ConfigError as error:
@@ -25,8 +37,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CrewletError as error:
         _say(str(error))
         return 1
-    except KeyboardInterrupt:
-        return 130
     except BrokenPipeError:
         # Whoever read our output has seen enough; keep the interpreter from complaining about it at exit.
         sys.stdout = None
@@ -39,4 +49,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"crewlet: {text}\n")
+    from crewlet.cli.plain_text import plain
+
+    sys.stderr.write(f"crewlet: {plain(text)}\n")

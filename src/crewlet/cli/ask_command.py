@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from crewlet.base.errors import ConfigError, CrewletError, Problem
 from crewlet.base.tasks import Tasks
-from crewlet.cli.client import ApiClient, NodeUnreachable, environment, segment
+from crewlet.cli.client import ApiClient, ApiRefused, NodeUnreachable, environment, segment
+from crewlet.cli.plain_text import one_line, plain
 from crewlet.cli.turn_printer import TurnPrinter
 from crewlet.cli.whereabouts import find_node
 
@@ -22,6 +23,7 @@ _POLL_S: Final = 2.0
 _FINAL: Final = frozenset({"answered", "failed", "skipped"})
 _EXIT_FAILED: Final = 1
 _EXIT_TIMEOUT: Final = 3
+_SERVER_TROUBLE: Final = 500
 
 
 def ask(options: argparse.Namespace) -> int:
@@ -29,7 +31,7 @@ def ask(options: argparse.Namespace) -> int:
     text = sys.stdin.read() if options.text == "-" else options.text
     if not text.strip():
         raise ConfigError(Problem("text", "the message is empty", "say what the seat should do"))
-    if options.timeout <= 0:
+    if not options.timeout > 0:  # not a number is no time either
         raise ConfigError(Problem("--timeout", f"{options.timeout:g} is no time to wait", "give seconds above 0"))
     return asyncio.run(_Ask(options, text).run())
 
@@ -67,13 +69,18 @@ class _Ask:
         return str(sent["id"])
 
     async def _until_final(self, message_id: str) -> dict[str, Any]:
+        away = ""
         while True:
             self._changed.clear()
             try:
                 self._last = await self._api.get(f"/messages/{segment(message_id)}")
-            except NodeUnreachable as gone:
+                away = ""
+            except (NodeUnreachable, ApiRefused) as gone:
                 # A node that restarts keeps the message; it is asked again until the time is up.
-                self._printer.note(str(gone))
+                if isinstance(gone, ApiRefused) and gone.status < _SERVER_TROUBLE:
+                    raise
+                if str(gone) != away:
+                    self._printer.note(away := str(gone))
             if self._last.get("state") in _FINAL:
                 return self._last
             try:
@@ -111,14 +118,15 @@ class _Ask:
         if self._options.json:
             sys.stdout.write(json.dumps(message, ensure_ascii=False) + "\n")
         elif answered or message.get("answer"):
-            sys.stdout.write(f"{message.get('answer', '')}\n")
+            sys.stdout.write(f"{plain(message.get('answer', ''))}\n")
         if not answered:
-            sys.stderr.write(f"crewlet: {self._options.seat} did not answer: {message['state']}: {message['reason']}\n")
+            reason = one_line(message["reason"])
+            sys.stderr.write(f"crewlet: {self._options.seat} did not answer: {message['state']}: {reason}\n")
         return 0 if answered else _EXIT_FAILED
 
     def _gave_up(self) -> int:
         self._printer.end()
-        reason = self._last.get("reason") or f"the message is {self._last.get('state', 'on its way')}"
+        reason = one_line(self._last.get("reason") or f"the message is {self._last.get('state', 'on its way')}")
         where = f"; it goes on without us: GET /messages/{self._last['id']}" if self._last.get("id") else ""
         sys.stderr.write(f"crewlet: no answer within {self._options.timeout:g} s: {reason}{where}\n")
         return _EXIT_TIMEOUT

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from crewlet.cli.client import ApiClient, environment
+from crewlet.cli.plain_text import one_line
 from crewlet.cli.whereabouts import find_node
 
 __all__ = ["events", "seats"]
@@ -76,7 +77,7 @@ def _print_event(event: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         _print_json(event)
         return
-    sys.stdout.write(f"{event['timestamp']}  {event['type']:<24}  {event.get('summary') or event['type']}\n")
+    sys.stdout.write(f"{event['timestamp']}  {event['type']:<24}  {one_line(event.get('summary') or event['type'])}\n")
     sys.stdout.flush()
 
 
@@ -86,7 +87,7 @@ def _print_json(value: Mapping[str, Any]) -> None:
 
 
 def _print_table(rows: Iterable[tuple[str, ...]]) -> None:
-    lines = [*rows]
+    lines = [tuple(one_line(cell) for cell in row) for row in rows]
     widths = [max(len(row[column]) for row in lines) for column in range(len(lines[0]))]
     for row in lines:
         sys.stdout.write("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n")

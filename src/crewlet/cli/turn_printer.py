@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TextIO, cast
 
+from crewlet.cli.plain_text import one_line, plain
+
 __all__ = ["TurnPrinter"]
 
 _ARGUMENTS_MAX_CHARS: Final = 160
@@ -21,8 +23,8 @@ class TurnPrinter:
         self._out = out
         self._quiet = quiet
         self._colour = out.isatty()
-        self._streaming = ""
-        self._shown = 0
+        self._line_is_open = False
+        self._shown: dict[str, tuple[str, str]] = {}
         self._said: dict[str, Callable[[Mapping[str, Any]], str]] = {
             "agent_turn_started": _turn_started,
             "agent_phase_started": _phase_started,
@@ -69,22 +71,29 @@ class TurnPrinter:
             self._line(_seat_of(event), f"← {_clip(result, _RESULT_MAX_CHARS)}")
 
     def _stream(self, event: Mapping[str, Any]) -> None:
-        text = str(event["partial_text"])
-        place = f"{event.get('turn_id')}/{event.get('phase')}/{event.get('iteration')}/{event.get('round_num')}"
-        if place != self._streaming:
+        """Show what is new of a text; each frame carries all of it so far, and a line between does not end it."""
+        turn, text = str(event.get("turn_id")), plain(event["partial_text"])
+        place = f"{event.get('phase')}/{event.get('iteration')}/{event.get('round_num')}"
+        shown_place, shown = self._shown.get(turn, ("", ""))
+        if (place, True) != (shown_place, text.startswith(shown)):
+            # Another text, or the same begun anew by another model.
             self._break()
+            shown = ""
+        self._shown[turn] = (place, text)
+        if text == shown:
+            return
+        if not self._line_is_open:
             self._write(f"{_seat_of(event):>10}  ")
-            self._streaming, self._shown = place, 0
-        self._write(text[self._shown :].replace("\n", f"\n{'':12}"))
-        self._shown = len(text)
+            self._line_is_open = True
+        self._write(text[len(shown) :].replace("\n", f"\n{'':12}"))
 
     def _line(self, seat: str, text: str) -> None:
         self._break()
-        self._write(f"{seat:>10}  {text}\n")
+        self._write(f"{seat:>10}  {one_line(text)}\n")
 
     def _break(self) -> None:
-        if self._streaming:
-            self._streaming = ""
+        if self._line_is_open:
+            self._line_is_open = False
             self._write("\n")
 
     def _write(self, text: str) -> None:
@@ -95,7 +104,7 @@ class TurnPrinter:
 
 
 def _seat_of(event: Mapping[str, Any]) -> str:
-    return str(event.get("agent_handle") or event.get("source") or "")
+    return one_line(event.get("agent_handle") or event.get("source") or "")
 
 
 def _turn_started(event: Mapping[str, Any]) -> str:
@@ -119,5 +128,5 @@ def _turn_completed(event: Mapping[str, Any]) -> str:
 
 
 def _clip(text: object, limit: int) -> str:
-    flat = " ".join(str(text or "").split())
+    flat = one_line(text or "")
     return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from crewlet.base.errors import ConfigError, Problem
 
@@ -31,27 +32,43 @@ class Whereabouts:
 
 
 def find_node(url: str, config: str, environment: Mapping[str, str]) -> Whereabouts:
-    """The node that the options mean. Raises ``ConfigError`` for an unusable file or address.
+    """The node that the options mean. Raises ``ConfigError`` for an unusable file, address or token.
 
-    The token comes from ``CREWLET_API_TOKEN``, else from the data directory that the node file names.
+    The token comes from ``CREWLET_API_TOKEN``, else from the data directory that the node file names. A node file that
+    only lies here is not read where nothing is wanted of it.
     """
-    if url and not url.startswith(("http://", "https://")):
-        raise ConfigError(Problem("--url", f"{url!r} is no http address", "write it like http://127.0.0.1:8000"))
+    given = _checked(url) if url else ""
+    token = environment.get(TOKEN_VARIABLE, "").strip()
+    if given and token and not config:
+        return Whereabouts(given, _usable(token, TOKEN_VARIABLE), TOKEN_VARIABLE)
     file = config or (DEFAULT_FILE if Path(DEFAULT_FILE).is_file() else "")
     address, token_file = _from_file(file, environment) if file else (_DEFAULT_URL, Path(".crewlet", "operator-token"))
-    found = (url or address).rstrip("/")
-    if environment.get(TOKEN_VARIABLE):
-        return Whereabouts(found, environment[TOKEN_VARIABLE], TOKEN_VARIABLE)
-    return _with_token_file(found, token_file)
+    if not (given or address):
+        raise ConfigError(Problem("api.port", "is 0, so this node has no API", "set a port, or give --url"), file=file)
+    if token:
+        return Whereabouts(given or address, _usable(token, TOKEN_VARIABLE), TOKEN_VARIABLE)
+    return _with_token_file(given or address, token_file)
+
+
+def _checked(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound or any(character.isspace() for character in url):
+        raise ConfigError(Problem("--url", f"{url!r} is no http address", "write it like http://127.0.0.1:8000"))
+    return url.rstrip("/")
 
 
 def _from_file(file: str, environment: Mapping[str, str]) -> tuple[str, Path]:
     from crewlet.config import load_node_file
 
-    config = load_node_file(Path(file), environment).config
-    host = "127.0.0.1" if config.api.host in _EVERY_ADDRESS else config.api.host
-    host = f"[{host}]" if ":" in host else host
-    return f"http://{host}:{config.api.port}", config.api.token_file
+    api = load_node_file(Path(file), environment).config.api
+    host = api.host.strip("[]")
+    host = "127.0.0.1" if host in _EVERY_ADDRESS else host
+    address = f"[{host}]" if ":" in host else host
+    return (f"http://{address}:{api.port}" if api.port else ""), api.token_file
 
 
 def _with_token_file(url: str, token_file: Path) -> Whereabouts:
@@ -59,4 +76,13 @@ def _with_token_file(url: str, token_file: Path) -> Whereabouts:
         token = token_file.read_text(encoding="utf-8").strip()
     except OSError:
         return Whereabouts(url, found_in=f"{token_file} cannot be read")
-    return Whereabouts(url, token, str(token_file))
+    except UnicodeDecodeError:
+        return Whereabouts(url, found_in=f"{token_file} holds no text")
+    return Whereabouts(url, _usable(token, str(token_file)), str(token_file))
+
+
+def _usable(token: str, found_in: str) -> str:
+    """The token, where a header can carry it; it is never shown."""
+    if not (token.isascii() and token.isprintable()):
+        raise ConfigError(Problem(found_in, "holds no token: only plain printable characters can be sent"))
+    return token
