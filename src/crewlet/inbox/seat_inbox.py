@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,8 +19,8 @@ from crewlet.base.trace import child_of
 from crewlet.events import Event, new_event
 from crewlet.events.types import TurnTriggerSkipped
 from crewlet.inbox.contract import Decision, RunTurn, Trigger, TurnOutcome
-from crewlet.inbox.triggers import trigger_of
-from crewlet.inbox.verdict import verdict_of
+from crewlet.inbox.triggers import UnreadableTrigger, trigger_of, work_key_of
+from crewlet.inbox.verdict import SPENT, verdict_of
 from crewlet.queue import Ack, Defer, Delivery, Nak, Outcome
 
 __all__ = ["Admission", "CompletionLedger", "SeatInbox", "SeatInboxParts", "Settle"]
@@ -82,8 +83,20 @@ class SeatInbox:
 
         Defers when the seat is not (provably) this node's; acknowledges what was worked before or runs no turn; else
         runs the turn and decides by what its record proves. ``Unavailable`` from settling naks: the turn's effects
-        are repeatable, its answer is not to be lost.
+        are repeatable, its answer is not to be lost. A last delivery that does not end the work is given up aloud,
+        since the queue makes a dead letter of it: whoever waits for it must hear so.
         """
+        try:
+            outcome = await self._work(delivery)
+        except Exception as error:
+            if delivery.headroom == 0:
+                await self._give_up(delivery.event, str(error) or type(error).__name__)
+            raise
+        if isinstance(outcome, Defer) and delivery.headroom == 0:
+            await self._give_up(delivery.event, outcome.reason)
+        return outcome
+
+    async def _work(self, delivery: Delivery) -> Outcome:
         event = delivery.event
         trigger = trigger_of(self._handle, event, headroom=delivery.headroom)
         if trigger is None:
@@ -93,7 +106,7 @@ class SeatInbox:
         if isinstance(admitted, Defer):
             return admitted
         if await self._parts.ledger.worked(self._handle, [event.id]):
-            await self._say_skipped(trigger, "worked already", detail="the completion ledger has it")
+            await self._say_skipped(event, "worked already", detail="the completion ledger has it")
             return Ack()
         async with self._parts.gate:
             return await self._run(trigger, admitted)
@@ -127,7 +140,9 @@ class SeatInbox:
         if verdict.record or verdict.abandoned:
             await self._parts.settle(trigger, outcome)
         if verdict.abandoned:
-            await self._say_skipped(trigger, verdict.abandoned, detail=outcome.error, outcome=outcome, abandoned=True)
+            await self._say_skipped(
+                trigger.lead, verdict.abandoned, detail=outcome.error, turn_id=outcome.turn_id, abandoned=True
+            )
         if not verdict.record:
             return Nak(outcome.error_kind or outcome.error)
         await self._record(trigger, turn_id=outcome.turn_id, outcome=str(outcome.decision))
@@ -137,27 +152,36 @@ class SeatInbox:
         ids = [event.id for event in trigger.events]
         await self._parts.ledger.record(self._handle, ids, turn_id=turn_id, outcome=outcome)
 
+    async def _give_up(self, event: Event, detail: str) -> None:
+        """Answer whoever asked, and say it. What fails of that is logged: no further delivery would do it better."""
+        with suppress(UnreadableTrigger):
+            await self._settle_as_failed(trigger_of(self._handle, event, headroom=0), detail)
+        await self._say_skipped(event, SPENT, detail=detail, abandoned=True)
+
+    async def _settle_as_failed(self, trigger: Trigger | None, detail: str) -> None:
+        if trigger is None:
+            return
+        failed = TurnOutcome(turn_id=TurnId(""), decision=Decision.FAILED, finished=False, error=detail)
+        try:
+            await self._parts.settle(trigger, failed)
+        except CrewletError as error:
+            _log.error("given_up_unanswered", seat=self._handle, trigger=trigger.lead.id, error=str(error))
+
     async def _say_skipped(
-        self,
-        trigger: Trigger,
-        reason: str,
-        *,
-        detail: str,
-        outcome: TurnOutcome | None = None,
-        abandoned: bool = False,
+        self, event: Event, reason: str, *, detail: str, turn_id: str = "", abandoned: bool = False
     ) -> None:
-        _log.info("turn_trigger_skipped", seat=self._handle, trigger=trigger.lead.id, reason=reason)
+        _log.info("turn_trigger_skipped", seat=self._handle, trigger=event.id, reason=reason)
         skipped = new_event(
             TurnTriggerSkipped(
                 agent_handle=self._handle,
-                trigger_id=trigger.lead.id,
+                trigger_id=event.id,
                 reason=reason,
                 detail=detail,
-                turn_id="" if outcome is None else outcome.turn_id,
-                work_key=trigger.work_key,
+                turn_id=turn_id,
+                work_key=work_key_of([event.id]),
                 abandoned=abandoned,
             ),
-            trace=child_of(trigger.trace, self._parts.ids),
+            trace=child_of(event.trace, self._parts.ids),
             now=self._parts.clock.now(),
             ids=self._parts.ids,
             source=self._handle,
@@ -166,4 +190,4 @@ class SeatInbox:
             await self._parts.publish(topics.event_topic(skipped.type), skipped)
         except CrewletError as error:
             # What becomes of the trigger is decided; a run again, for the sake of this news, would undo that.
-            _log.warning("turn_trigger_skipped_lost", seat=self._handle, trigger=trigger.lead.id, error=str(error))
+            _log.warning("turn_trigger_skipped_lost", seat=self._handle, trigger=event.id, error=str(error))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from crewlet.inbox.contract import TurnOutcome
 
-__all__ = ["Verdict", "verdict_of"]
+__all__ = ["SPENT", "Verdict", "verdict_of"]
+
+SPENT: Final = "its deliveries are spent; the message is a dead letter now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,5 +33,5 @@ def verdict_of(outcome: TurnOutcome, *, headroom: int) -> Verdict:
     if outcome.reached_outside:
         return Verdict(record=True, abandoned="the turn broke after a call had reached outside")
     if headroom == 0:
-        return Verdict(record=False, abandoned="its deliveries are spent; the message is a dead letter now")
+        return Verdict(record=False, abandoned=SPENT)
     return Verdict(record=False)

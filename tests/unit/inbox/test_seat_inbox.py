@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -18,7 +19,7 @@ from crewlet.base.trace import Trace
 from crewlet.coordination import LEDGER, Ledger
 from crewlet.events import Body, Event, new_event
 from crewlet.events.types import A2aRequest, AgentSpawned, ExternalNotification, TurnTriggerSkipped
-from crewlet.inbox import Decision, SeatInbox, SeatInboxParts, Trigger, TurnOutcome
+from crewlet.inbox import Decision, SeatInbox, SeatInboxParts, Trigger, TurnOutcome, UnreadableTrigger
 from crewlet.queue import Ack, Defer, Delivery, Nak, Outcome, Subscription
 from crewlet.testing import SeededIds, VirtualClock
 
@@ -120,7 +121,7 @@ class Node:
         return self.does if isinstance(self.does, TurnOutcome) else await self.does()
 
     async def _settle(self, trigger: Trigger, outcome: TurnOutcome) -> None:
-        assert trigger is self.triggers[-1]
+        assert trigger == (self.triggers or [trigger])[-1]
         self.steps.append(f"settle {outcome.decision}")
         if self.settling is not None:
             raise self.settling
@@ -448,3 +449,56 @@ async def test_an_ask_is_a_trigger_that_its_channel_is_answered_for(node: Node) 
     await node.gets(event(A2aRequest(channel_id="c1", requester="cto", target="ceo", brief="How much?")))
 
     assert [trigger.answers_channel for trigger in node.triggers] == ["c1"]
+
+
+async def test_work_that_cannot_be_read_comes_back_and_is_never_acknowledged(node: Node) -> None:
+    with pytest.raises(UnreadableTrigger):
+        await node.gets(replace(event(), data=None))
+
+    assert node.steps == []
+    assert await recorded(node) is None
+
+
+def _last_deliveries() -> list[tuple[str, Callable[[Node], None], str]]:
+    def faulty(node: Node) -> None:
+        node.does = RuntimeError("a bug")
+
+    def unsettled(node: Node) -> None:
+        node.settling = Unavailable("the broker is away")
+
+    def fenced(node: Node) -> None:
+        node.does = Fenced("epoch 7 is over")
+
+    def not_held(node: Node) -> None:
+        node.epoch = None
+
+    return [
+        ("a fault", faulty, "a bug"),
+        ("no settlement", unsettled, "the broker is away"),
+        ("the fence", fenced, "epoch 7 is over"),
+        ("no grant", not_held, "not owned here"),
+    ]
+
+
+@pytest.mark.parametrize(("what", "arrange", "why"), _last_deliveries(), ids=[each[0] for each in _last_deliveries()])
+async def test_whatever_spends_the_last_delivery_whoever_waits_for_it_hears_so(
+    node: Node, what: str, arrange: Callable[[Node], None], why: str
+) -> None:
+    """The queue makes a dead letter of it: an operator would wait for an answer for ever, a colleague for its ask."""
+    arrange(node)
+    ask = event(A2aRequest(channel_id="c1", requester="cto", target="ceo", brief="Which database?"))
+
+    with suppress(RuntimeError, Unavailable):
+        await node.gets(ask, headroom=0)
+
+    assert [(skip.trigger_id, skip.abandoned) for skip in node.skips] == [("e1", True)], what
+    assert why in node.skips[0].detail
+    assert node.steps[-1] == "settle failed"
+    assert await recorded(node) is None
+
+
+async def test_the_last_delivery_of_work_that_cannot_be_read_is_given_up_aloud(node: Node) -> None:
+    with pytest.raises(UnreadableTrigger):
+        await node.gets(replace(event(), data=None), headroom=0)
+
+    assert [(skip.trigger_id, skip.abandoned) for skip in node.skips] == [("e1", True)]
