@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from crewlet.base.fence import Resolve
-from crewlet.config import variable_names
+from crewlet.config import PYTHON_VARIABLE, variable_names
 from crewlet.llm import Cooldowns, ProviderConfig
 from crewlet.org import Organization, Seat, ToolServer
 from crewlet.tools import HintOverrides, ToolServerSpec
@@ -104,7 +104,7 @@ def _spec(server: ToolServer, source: CompanySource) -> ToolServerSpec:
         },
         startup_timeout_s=server.startup_timeout_s,
         request_timeout_s=server.request_timeout_s,
-        secrets=_secrets([*server.env.values(), *server.headers.values()], resolve),
+        secrets=_secrets([*server.env.values(), *server.headers.values(), server.url], resolve),
     )
 
 
@@ -113,6 +113,6 @@ def _resolved(texts: Mapping[str, str], resolve: Resolve) -> dict[str, str]:
 
 
 def _secrets(texts: Iterable[str], resolve: Resolve) -> frozenset[str]:
-    names = {name for text in texts for name in variable_names(text)}
+    names = {name for text in texts for name in variable_names(text)} - {PYTHON_VARIABLE}
     values = (resolve(f"${{{name}}}") for name in sorted(names))
     return frozenset(value for value in values if len(value) >= _SECRET_MIN_CHARS)

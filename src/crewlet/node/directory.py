@@ -18,7 +18,7 @@ class CompanyDirectory:
         self._company = company
 
     def resolve(self, identity: str) -> Seat | None:
-        """The seat behind a handle, an agent id, a unique name, or an email (with a ``+handle`` tag too)."""
+        """The seat behind a handle, an agent id, a name or an email that one seat alone has, or an email's ``+handle``."""
         company = self._company()
         found = company.find_seat(identity) or _by_email(company, identity)
         if found is None:
@@ -30,8 +30,7 @@ def _by_email(company: Organization, identity: str) -> OrgSeat | None:
     local, at, _domain = identity.partition("@")
     if not at:
         return None
-    tagged = company.seat(local.partition("+")[2])
-    if tagged is not None:
-        return tagged
     wanted = identity.casefold()
-    return next((seat for seat in company.seats if seat.email and seat.email.casefold() == wanted), None)
+    known = [seat for seat in company.seats if seat.email and seat.email.casefold() == wanted]
+    # An address that is somebody's own is theirs, tag and all.
+    return known[0] if len(known) == 1 else company.seat(local.partition("+")[2])

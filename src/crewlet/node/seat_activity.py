@@ -58,7 +58,11 @@ def _after(
         case TurnGuardBreach():
             return replace(now, last_error=f"{body.kind}: {body.detail}")
         case AgentTurnCompleted():
-            ended = replace(now, turn_id=None, last_turn_id=body.turn_id)
+            # A turn of an earlier tenure may end late: the seat works on what began after it.
+            running = None if now.turn_id == body.turn_id else now.turn_id
+            ended = replace(now, turn_id=running, last_turn_id=body.turn_id)
             if body.failed:
                 return replace(ended, last_error=body.error or body.error_kind or now.last_error)
+            if body.stopped or not body.decision:
+                return ended  # Stopped, or moved elsewhere: that says nothing of the models.
             return replace(ended, provider_down=False, last_error=None)

@@ -84,7 +84,7 @@ class TurnRunner:
         """
         if not trigger.answers_channel or outcome.asks:
             return
-        failed = not outcome.finished or outcome.decision is Decision.FAILED
+        failed = not outcome.finished or outcome.decision in (Decision.FAILED, Decision.STOPPED)
         content = outcome.artifact or f"No answer: {outcome.error or outcome.error_kind or outcome.decision}"
         await self._asks.answer(
             trigger.answers_channel,
