@@ -18,7 +18,7 @@ class CompanyDirectory:
         self._company = company
 
     def resolve(self, identity: str) -> Seat | None:
-        """The seat behind a handle, an agent id, a name or an email that one seat alone has, or an email's ``+handle``."""
+        """The seat behind a handle, an agent id, a name or an email that it alone has, or an email's ``+handle``."""
         company = self._company()
         found = company.find_seat(identity) or _by_email(company, identity)
         if found is None:

@@ -7,7 +7,7 @@ import pytest
 from crewlet.base.trace import Trace
 from crewlet.coordination import ChannelStatus
 from crewlet.events import new_event
-from crewlet.events.types import OrgStarted
+from crewlet.events.types import AgentTurnCompleted, OrgStarted, TriggerSummary
 from crewlet.node.message_view import asks_in, message_view, turn_views
 from tests.unit.node.chains import MESSAGE, START, WAKE, Chain, answer_of, request_of
 
@@ -284,6 +284,18 @@ def test_an_ask_that_was_opened_twice_is_one_ask(chain: Chain) -> None:
     chain.asked("t2", "c1", "ceo", "cto")
 
     assert asks_in(chain.events) == ("c1",)
+
+
+def test_a_turn_whose_start_was_lost_from_the_log_is_known_by_its_end(chain: Chain) -> None:
+    """Rows are written by the process that publishes; one that was killed in between wrote none."""
+    summary = TriggerSummary(id=WAKE, type="any")
+    chain.tells(
+        AgentTurnCompleted(turn_id="t1", agent_handle="ceo", trigger=summary, decision="done", artifact="A notes board")
+    )
+
+    view = chain.view()
+
+    assert (view.state, view.answer) == ("answered", "A notes board")
 
 
 def test_only_a_message_has_a_standing(chain: Chain) -> None:
