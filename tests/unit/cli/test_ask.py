@@ -254,3 +254,18 @@ async def test_events_are_shown_oldest_first_and_each_in_one_line(
     assert code == 0
     assert [line.split()[1] for line in lines] == ["agent_turn_started", "agent_turn_completed"]
     assert "\x1b" not in lines[0]
+
+
+async def test_a_result_for_programs_holds_no_warning(
+    server: ApiServer, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """What is odd about the node file is logged beside it."""
+    file = tmp_path / "crewlet.yaml"
+    file.write_text("api: {auth: {tokens: [{id: a, token: in-plain-text}]}}")
+    file.chmod(0o644)
+
+    code = await crewlet("seats", "--json", "--url", server.url, "-c", str(file))
+
+    said = capsys.readouterr()
+    assert (code, len(json.loads(said.out)["seats"])) == (0, 2)
+    assert "node_file_warning" in said.err

@@ -56,9 +56,11 @@ def test_calls_of_the_same_round_do_not_show_its_text_again() -> None:
 
     shown = printed(text_so_far("Let us see."), *calls)
 
-    assert shown.count("Let us see.") == 1
-    assert '→ a {"n": 1}' in shown
-    assert '→ b {"n": 1}' in shown
+    assert [line.strip() for line in shown.splitlines()] == [
+        "ceo  Let us see.",
+        'ceo  → a {"n": 1}',
+        'ceo  → b {"n": 1}',
+    ]
 
 
 def test_the_next_round_begins_a_line_of_its_own() -> None:
