@@ -11,7 +11,7 @@ import pytest
 import structlog
 
 from crewlet.base.errors import PayloadTooLarge, Unavailable
-from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted
+from crewlet.events.types import AgentPhaseStarted, AgentTurnCompleted, AgentTurnStarted
 from tests.unit.api.small_node import Chronicle, SmallNode, answered, asking, config, serving, tight
 
 pytestmark = pytest.mark.slow
@@ -316,8 +316,16 @@ async def test_a_turn_comes_with_its_standing_and_its_events(client: httpx.Async
     assert [event["payload"]["type"] for event in said["events"]] == ["agent_turn_started", "agent_turn_completed"]
 
 
-async def test_a_turn_whose_beginning_is_gone_has_no_standing(client: httpx.AsyncClient, node: SmallNode) -> None:
-    node.rows = [Chronicle().row(AgentTurnCompleted(turn_id="t-1"))]
+async def test_a_turn_whose_beginning_is_gone_stands_as_its_end_says(client: httpx.AsyncClient, node: SmallNode) -> None:
+    node.rows = [Chronicle().row(AgentTurnCompleted(turn_id="t-1", decision="done"))]
+
+    said = (await client.get("/turns/t-1")).json()
+
+    assert (said["turn"]["state"], len(said["events"])) == ("done", 1)
+
+
+async def test_a_turn_of_which_neither_end_is_left_has_no_standing(client: httpx.AsyncClient, node: SmallNode) -> None:
+    node.rows = [Chronicle().row(AgentPhaseStarted(turn_id="t-1", phase="execute"))]
 
     said = (await client.get("/turns/t-1")).json()
 
