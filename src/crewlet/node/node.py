@@ -14,7 +14,7 @@ import structlog
 from crewlet import __version__, topics
 from crewlet.base import limits
 from crewlet.base.clock import Clock
-from crewlet.base.errors import CrewletError
+from crewlet.base.errors import CrewletError, Unavailable
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
 from crewlet.base.trace import fresh_trace
@@ -136,7 +136,6 @@ class Node(NodeFace):
     def health(self) -> Health:
         """How the process stands."""
         parts, organization = self._parts, self._settings.company.organization
-        problems = () if parts.access.connection.connected else ("the link to the broker is down",)
         return Health(
             status="shutting_down" if self._draining else "ok",
             node=self._settings.config.node_id,
@@ -151,8 +150,16 @@ class Node(NodeFace):
             queue_backend=parts.access.backend,
             stream_in_memory=self._settings.config.stream.is_in_memory,
             models_are_real=parts.epoch.models.are_real,
-            problems=problems,
+            problems=self._problems(),
         )
+
+    def _problems(self) -> tuple[str, ...]:
+        parts = self._parts
+        linked = "" if parts.access.connection.connected else "the link to the broker is down"
+        missing = parts.host.missing() if self._started and not self._draining else ()
+        shown = ", ".join(missing[: limits.SEATS_SHOWN_MAX]) + (", …" if len(missing) > limits.SEATS_SHOWN_MAX else "")
+        unheld = f"seats that are not established here: {shown}" if missing else ""
+        return tuple(each for each in (linked, parts.writes.trouble, parts.event_log.trouble, unheld) if each)
 
     def ready(self) -> Readiness:
         """Whether to send it work."""
@@ -163,6 +170,8 @@ class Node(NodeFace):
             reasons.append("starting")
         if not self._parts.access.connection.connected:
             reasons.append("broker_unlinked")
+        elif self._parts.writes.trouble:
+            reasons.append("broker_takes_no_writes")
         return Readiness(tuple(reasons))
 
     def seats(self) -> tuple[SeatView, ...]:
@@ -178,7 +187,7 @@ class Node(NodeFace):
         if not seat.is_agent:
             raise NotAnAgent(f"{handle} is a person; write to them where they work")
         raw = self._event(RawWebhook(integration=OPERATOR, recipient=handle, sender=principal, body=text))
-        await self._parts.queue.publish(topics.NOTIFICATIONS_INBOUND, raw)
+        await self._parts.writes.publish(topics.NOTIFICATIONS_INBOUND, raw)
         delivery = InboundDelivery(
             integration=OPERATOR,
             label=f"{OPERATOR}:message",
@@ -194,6 +203,8 @@ class Node(NodeFace):
         """How a message stands."""
         delivery = await self._parts.event_log.event(_delivery_id(message_id))
         if delivery is None:
+            if trouble := self._parts.event_log.trouble:
+                raise Unavailable(trouble)
             return None
         events = await chain_events(self._parts.event_log, delivery.event.trace_id)
         asks = [await self._parts.channels.get(channel_id) for channel_id in asks_in(events)]
@@ -247,13 +258,13 @@ class Node(NodeFace):
             event_id=_delivery_id(raw.id),
             source=OPERATOR,
         )
-        await self._parts.queue.publish(topics.event_topic(event.type), event)
+        await self._parts.writes.publish(topics.event_topic(event.type), event)
 
     async def _tell(self, body: Body) -> None:
         settings = self._settings
         event = new_event(body, trace=fresh_trace(settings.ids), now=settings.clock.now(), ids=settings.ids)
         try:
-            await self._parts.queue.publish(topics.event_topic(event.type), event)
+            await self._parts.writes.publish(topics.event_topic(event.type), event)
         except CrewletError as error:
             _log.warning("lifecycle_event_lost", type=event.type, error=str(error))
 

@@ -19,6 +19,7 @@ from crewlet.coordination import CHANNELS, LEDGER, Channels, Ledger, Slot
 from crewlet.inbox import SeatInboxParts, Trigger, TurnOutcome
 from crewlet.llm import build_models
 from crewlet.node.broker_access import BrokerAccess, open_broker
+from crewlet.node.broker_writes import BrokerWrites
 from crewlet.node.colleagues import CompanyColleagues
 from crewlet.node.company_parts import CompanySource, provider_configs, shared_server_specs, turn_config
 from crewlet.node.directory import CompanyDirectory
@@ -72,6 +73,7 @@ class NodeParts:
 
     access: BrokerAccess
     queue: JetStreamQueue
+    writes: BrokerWrites
     event_log: EventLog
     channels: Channels
     host: Host
@@ -100,6 +102,7 @@ async def assemble(
     await database.open()
     stack.push_async_callback(database.close)
     stranded, activities, event_log = Stranded(), SeatActivities(), EventLog(database)
+    stack.push_async_callback(event_log.close)
     queue = JetStreamQueue(
         access.connection,
         access.api,
@@ -109,6 +112,8 @@ async def assemble(
         on_stranded=stranded,
     )
     stack.push_async_callback(queue.close)
+    writes = BrokerWrites(queue, access)
+    stack.push_async_callback(writes.close)
     queue.add_publish_listener(event_log.listener())
     queue.add_publish_listener(activities.listen)
     await queue.start()
@@ -118,10 +123,10 @@ async def assemble(
         return company
 
     colleagues = CompanyColleagues(lambda: current().organization)
-    asks = A2aService(channels=channels, publish=queue.publish, clock=around.clock, ids=around.ids)
+    asks = A2aService(channels=channels, publish=writes.publish, clock=around.clock, ids=around.ids)
     tools = ToolHost(environment=around.environment, builtins=[LookupColleague(colleagues), AskTool(asks, colleagues)])
     stack.push_async_callback(tools.close)
-    engine = TurnEngine(queue.publish, around.clock, around.ids, turn_config(organization))
+    engine = TurnEngine(writes.publish, around.clock, around.ids, turn_config(organization))
     epoch = CompanyEpoch(organization, models, engine)
     runner = TurnRunner(lambda: epoch, asks)
     gate = asyncio.Semaphore(config.max_concurrent)
@@ -134,7 +139,7 @@ async def assemble(
             gate=gate,
             run_turn=run_turn,
             settle=runner.settle,
-            publish=queue.publish,
+            publish=writes.publish,
             clock=around.clock,
             ids=around.ids,
         )
@@ -158,7 +163,7 @@ async def assemble(
         config=HostConfig(owner=owner, node_id=config.node_id, ttl_s=config.lease_ttl_s),
     )
     notifications = NotificationService(
-        publish=queue.publish,
+        publish=writes.publish,
         directory=CompanyDirectory(lambda: current().organization),
         sources=[OperatorSource()],
         clock=around.clock,
@@ -172,6 +177,7 @@ async def assemble(
     return NodeParts(
         access=access,
         queue=queue,
+        writes=writes,
         event_log=event_log,
         channels=channels,
         host=host,

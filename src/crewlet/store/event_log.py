@@ -9,8 +9,10 @@ from datetime import datetime
 import structlog
 
 from crewlet.base import limits
+from crewlet.base.errors import Unavailable
 from crewlet.events import Event, MalformedEvent, decode, is_stored
 from crewlet.store.database import Database
+from crewlet.store.event_backlog import EventBacklog
 from crewlet.store.event_filter import EventCursor, EventFilter, page_sql
 from crewlet.store.event_rows import INSERT_EVENT, INSERT_PARTY, parties_of, row_of, to_micros
 from crewlet.store.sql import Connection, Value
@@ -56,17 +58,34 @@ class EventLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._backlog = EventBacklog(self.record)
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong with the log, in a sentence; empty while every row that it was told of is in it."""
+        return self._backlog.trouble
+
+    async def close(self) -> None:
+        """Write what the database would not take before, if it takes it now; the database is closed by its owner."""
+        await self._backlog.close()
 
     async def record(self, topic: str, event: Event) -> bool:
         """Make ``event`` a row, on the disk when this returns; false where its id is one already (nothing changes)."""
         return await self._database.write(lambda connection: _insert(connection, topic, event))
 
     def listener(self) -> Callable[[str, Event], Awaitable[None]]:
-        """A publish listener that records the types which are rows, and no others."""
+        """A publish listener that records the types which are rows, and no others.
+
+        What the database does not take is kept, and written when it does: see :attr:`trouble`.
+        """
 
         async def record_if_stored(topic: str, event: Event) -> None:
-            if is_stored(event.type):
+            if not is_stored(event.type):
+                return
+            try:
                 await self.record(topic, event)
+            except Unavailable as error:
+                self._backlog.keep(topic, event, error)
 
         return record_if_stored
 

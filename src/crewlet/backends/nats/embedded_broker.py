@@ -100,6 +100,16 @@ class EmbeddedBroker:
             raise
         self._tasks.start("supervise", self._supervise(binary, settings, self._directory))
 
+    async def restart(self) -> None:
+        """End the program that runs; it is started again as after a crash."""
+        if self._server is not None:
+            await self._server.stop()
+
+    @property
+    def directory(self) -> Path | None:
+        """Where it keeps what it stores; ``None`` before it is started."""
+        return self._directory
+
     async def stop(self) -> None:
         """The broker is gone and its directory free; harmless when repeated."""
         await self._tasks.close()
