@@ -316,7 +316,9 @@ async def test_a_turn_comes_with_its_standing_and_its_events(client: httpx.Async
     assert [event["payload"]["type"] for event in said["events"]] == ["agent_turn_started", "agent_turn_completed"]
 
 
-async def test_a_turn_whose_beginning_is_gone_stands_as_its_end_says(client: httpx.AsyncClient, node: SmallNode) -> None:
+async def test_a_turn_whose_beginning_is_gone_stands_as_its_end_says(
+    client: httpx.AsyncClient, node: SmallNode
+) -> None:
     node.rows = [Chronicle().row(AgentTurnCompleted(turn_id="t-1", decision="done"))]
 
     said = (await client.get("/turns/t-1")).json()
