@@ -72,8 +72,10 @@ class EventBacklog:
             _log.error("event_rows_lost", count=len(self._owed), error=str(error))
 
     async def _catch_up(self) -> None:
+        pause_s = limits.EVENT_BACKLOG_RETRY_S
         while self._owed:
-            await asyncio.sleep(limits.EVENT_BACKLOG_RETRY_S)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, limits.EVENT_BACKLOG_RETRY_MAX_S)
             try:
                 await self._write_owed()
             except Unavailable as error:
