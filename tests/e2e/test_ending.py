@@ -126,3 +126,20 @@ async def test_an_idle_engine_ends_without_delay(tmp_path: Path) -> None:
         assert clock.elapsed_s() - asked_s < 2 * AT_ONCE_S
         assert not engine.left_behind()
         assert "Traceback" not in engine.err
+
+
+async def test_ctrl_c_during_the_start_ends_it_cleanly(tmp_path: Path) -> None:
+    files = await slow_company(tmp_path, delay_ms=0)
+    engine = Engine(files)
+    try:
+        await engine.start()
+        await engine.says("broker_started")
+        engine.processes()
+
+        engine.signal(signal.SIGINT)
+
+        assert await engine.ended(timeout_s=10) in {0, INTERRUPTED}
+        await engine.gone(within_s=AT_ONCE_S)
+        assert "Traceback" not in engine.err
+    finally:
+        await engine.close()

@@ -24,12 +24,12 @@ from tests.e2e.companies import ASK_CTO, ECHO, company, notes_server, role, scri
 KILLED_ENGINE = Path(__file__).with_name("killed_engine.py")
 RUNNING_AGAIN_S = 5.0
 CHILDREN_GONE_S = 2.0
-STEP = 1 if os.environ.get("CREWLET_EVERY_STEP") else 7
+STEP = 1 if os.environ.get("CREWLET_EVERY_STEP") else 4
 """How many steps of the long way are passed over between two kills; all of them are taken where somebody asks."""
 LEDGER_WRITE = topics.bucket_subject(topics.bucket("ledger"), "")
 KILL_9 = -9
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,3 +108,17 @@ async def test_an_engine_killed_while_it_starts_leaves_the_work_to_the_next(tmp_
         message = await engine.api.final_message(message_id)
 
         assert (message["state"], message["answer"]) == ("answered", "You said: First")
+
+
+async def test_mail_that_is_kept_in_memory_alone_is_said_so_wherever_one_looks(tmp_path: Path) -> None:
+    write_script(tmp_path, ECHO)
+    document = company(role("ceo"), llm={"script": scripted()})
+    files = await write_engine_files(tmp_path, document, node={"stream": {"store_dir": ""}})
+    async with running_engine(files) as engine:
+        message = await engine.api.final_message(await engine.api.send("ceo", "Hello"))
+
+        assert message["answer"] == "You said: Hello"
+        assert "stream_in_memory" in engine.err
+        assert "IN MEMORY" in engine.out
+        assert (await engine.api.get("/health"))["stream_in_memory"] is True
+        assert await engine.drained() == 0
