@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
@@ -105,6 +106,29 @@ async def test_the_seed_is_in_no_file_and_no_argument(tmp_path: Path) -> None:
     assert not any(broker.seed.encode() in content for content in files)
     assert broker.seed not in elsewhere
     assert broker.seed not in repr(broker)
+
+
+async def test_it_is_given_nothing_of_the_engines_environment_that_could_be_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret")
+    async with running_broker(store_dir=tmp_path) as broker:
+        environment = psutil.Process(broker.pid).environ()
+
+    assert "PATH" in environment
+    assert "ANTHROPIC_API_KEY" not in environment
+    assert "sk-ant-secret" not in environment.values()
+
+
+async def test_what_it_stores_is_for_its_owner_alone_even_in_a_folder_open_to_others(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    async with running_broker(store_dir=tmp_path) as broker, connected_wire(broker) as wire:
+        await JetStream(wire).stream_create(StreamConfig(name="S", subjects=["s"], storage="file"))
+        await JetStream(wire).publish("s", b"a secret plan")
+        stored = [each for each in (tmp_path / "jetstream").rglob("*") if each.is_file()]
+
+    assert stored
+    assert all(stat.S_IMODE(each.stat().st_mode) & 0o077 == 0 for each in stored)
 
 
 async def test_it_is_outside_the_terminals_process_group(broker: EmbeddedBroker) -> None:

@@ -15,6 +15,8 @@ import sys
 _PR_SET_PDEATHSIG = 1
 _ENGINE_GONE = 70
 _FD_MAX = 65536
+_PASSED_ON = ("GODEBUG", "GOMAXPROCS", "GOMEMLIMIT", "HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ")
+_OWNER_ALONE = 0o077
 
 
 def main(arguments: list[str]) -> None:
@@ -24,7 +26,11 @@ def main(arguments: list[str]) -> None:
         _leave_watcher(watch_fd)
     else:
         _die_with_parent(engine_pid)
-    os.execv(program[0], program)  # noqa: S606 - the engine named the program
+    os.umask(_OWNER_ALONE)
+    # The engine's environment holds the keys of models and tools; the program needs none, and any process of this user
+    # can read what it was given.
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    os.execve(program[0], program, environment)  # noqa: S606 - the engine named the program
 
 
 def _die_with_parent(engine_pid: int) -> None:
