@@ -57,9 +57,7 @@ class EventBacklog:
             self._lost += 1
             self._drop_first()
         if not len(self._tasks):
-            _log.error(
-                "event_log_behind", error=self._why, consequence="what happens now is shown when it is back"
-            )
+            _log.error("event_log_behind", error=self._why, consequence="what happens now is shown when it is back")
             self._tasks.start("catch_up", self._catch_up())
 
     async def close(self) -> None:
