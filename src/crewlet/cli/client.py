@@ -14,6 +14,7 @@ from crewlet.cli.whereabouts import Whereabouts
 
 if TYPE_CHECKING:
     import httpx
+    from websockets.asyncio.client import ClientConnection
 
 __all__ = ["ApiClient", "ApiRefused", "NodeUnreachable"]
 
@@ -75,17 +76,30 @@ class ApiClient:
         url = urlunsplit(("wss" if scheme == "https" else "ws", host, f"{path}/ws/stream", "", ""))
         try:
             # A short farewell: frames that wait unread would hold it up.
-            async with connect(
+            socket = await connect(
                 url,
                 additional_headers=self._where.headers(),
                 max_size=_FRAME_MAX_BYTES,
                 close_timeout=_CLOSE_TIMEOUT_S,
                 proxy=None,
-            ) as socket:
-                yield (cast("dict[str, Any]", json.loads(frame)) async for frame in socket)
+            )
         except InvalidStatus as refused:
             answer = refused.response
             raise self._refusal(answer.status_code, _object_in(bytes(answer.body or b""))) from refused
+        except (OSError, WebSocketException) as error:
+            raise NodeUnreachable(self._unreachable(error)) from error
+        # What fails while the frames are used is not the node's fault, unless it failed in reading them.
+        try:
+            yield self._frames(socket)
+        finally:
+            await socket.close()
+
+    async def _frames(self, socket: ClientConnection) -> AsyncGenerator[dict[str, Any]]:
+        from websockets.exceptions import WebSocketException
+
+        try:
+            async for frame in socket:
+                yield cast("dict[str, Any]", json.loads(frame))
         except (OSError, WebSocketException) as error:
             raise NodeUnreachable(self._unreachable(error)) from error
 

@@ -84,7 +84,8 @@ class Node(NodeFace):
             try:
                 parts = await assemble(settings.config, settings.company, settings, stack)
             except CrewletError as error:
-                _log.error("engine_boot_abandoned", error=str(error))
+                # Without the error's text: whoever started the node says it once.
+                _log.info("engine_boot_abandoned", kind=type(error).__name__)
                 raise
             return cls(settings, parts, stack.pop_all())
 
@@ -187,17 +188,28 @@ class Node(NodeFace):
         if not seat.is_agent:
             raise NotAnAgent(f"{handle} is a person; write to them where they work")
         raw = self._event(RawWebhook(integration=OPERATOR, recipient=handle, sender=principal, body=text))
+        try:
+            async with asyncio.timeout(limits.MESSAGE_SEND_TIMEOUT_S):
+                await self._send(raw)
+        except TimeoutError:
+            raise Unavailable(
+                "the broker did not take the message in time; it may be on its way all the same"
+            ) from None
+        return SentMessage(raw.id, raw.trace_id)
+
+    async def _send(self, raw: Event) -> None:
+        body = raw.data
+        assert isinstance(body, RawWebhook)
         await self._parts.writes.publish(topics.NOTIFICATIONS_INBOUND, raw)
         delivery = InboundDelivery(
             integration=OPERATOR,
             label=f"{OPERATOR}:message",
-            recipient=handle,
-            sender=principal,
-            body=text,
+            recipient=body.recipient,
+            sender=body.sender,
+            body=body.body,
             source_event_id=raw.id,
         )
         await self._record_delivery(delivery, raw)
-        return SentMessage(raw.id, raw.trace_id)
 
     async def message(self, message_id: str) -> MessageView | None:
         """How a message stands."""

@@ -14,6 +14,7 @@ from crewlet.backends.nats import JetStreamQueue, OpenedBucket, open_bucket
 from crewlet.base.clock import Clock
 from crewlet.base.fence import Fence, ServingPosture
 from crewlet.base.ids import Ids
+from crewlet.base.tasks import Tasks
 from crewlet.config import NodeConfig, prepare_data_directory
 from crewlet.coordination import CHANNELS, LEDGER, Channels, Ledger, Slot
 from crewlet.inbox import SeatInboxParts, Trigger, TurnOutcome
@@ -26,6 +27,7 @@ from crewlet.node.directory import CompanyDirectory
 from crewlet.node.mailboxes import ensure_mailboxes
 from crewlet.node.seat_activity import SeatActivities
 from crewlet.node.seat_runtime import SeatRuntime, SeatRuntimeParts
+from crewlet.node.shared_tools import start_shared_tools
 from crewlet.node.turn_runner import CompanyEpoch, TurnRunner
 from crewlet.notify import NotificationService, OperatorSource
 from crewlet.queue import QueueConfig, Subscription
@@ -126,6 +128,8 @@ async def assemble(
     asks = A2aService(channels=channels, publish=writes.publish, clock=around.clock, ids=around.ids)
     tools = ToolHost(environment=around.environment, builtins=[LookupColleague(colleagues), AskTool(asks, colleagues)])
     stack.push_async_callback(tools.close)
+    tasks = Tasks("node_parts")
+    stack.push_async_callback(tasks.close)
     engine = TurnEngine(writes.publish, around.clock, around.ids, turn_config(organization))
     epoch = CompanyEpoch(organization, models, engine)
     runner = TurnRunner(lambda: epoch, asks)
@@ -172,7 +176,7 @@ async def assemble(
     # Mailboxes take as long as the company is large, tool servers as long as the slowest: side by side.
     await asyncio.gather(
         ensure_mailboxes(queue, [seat.handle for seat in organization.agent_seats]),
-        tools.start_shared(shared_server_specs(company)),
+        start_shared_tools(tools, shared_server_specs(company), tasks),
     )
     return NodeParts(
         access=access,

@@ -1,0 +1,29 @@
+"""The client of a node's API tells the node's troubles from its user's own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from crewlet.api import ApiServer
+from crewlet.cli.client import ApiClient
+from crewlet.cli.whereabouts import Whereabouts
+from tests.unit.api.small_node import TOKEN, SmallNode, config, serving
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[ApiServer]:
+    async with serving(SmallNode(), config(tmp_path)) as server:
+        yield server
+
+
+async def test_what_fails_while_frames_are_used_is_not_taken_for_the_nodes_fault(server: ApiServer) -> None:
+    """`crewlet events --follow | head -1` must not say that no node answers."""
+    async with ApiClient(Whereabouts(server.url, TOKEN)) as api:
+        with pytest.raises(BrokenPipeError):
+            async with api.stream():
+                raise BrokenPipeError
