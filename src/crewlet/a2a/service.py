@@ -35,11 +35,17 @@ class Answer:
         self, *, responder: str, content: str, failed: bool, turn_id: str, work_key: str, trace: Trace
     ) -> None:
         self.responder = responder
-        self.content = content
+        self.content = content if len(content) <= limits.ASK_ANSWER_MAX_CHARS else _cut(content)
         self.failed = failed
         self.turn_id = turn_id
         self.work_key = work_key
         self.trace = trace
+
+
+def _cut(content: str) -> str:
+    # An answer that no message can carry would bring its turn back until its deliveries are spent, unanswered.
+    whole = len(content)
+    return f"{content[: limits.ASK_ANSWER_MAX_CHARS]}\n\n(cut: the whole answer has {whole} characters)"
 
 
 class A2aService:

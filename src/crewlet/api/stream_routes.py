@@ -81,7 +81,7 @@ async def _listen(websocket: WebSocket, hub: Hub, outbox: Outbox) -> None:
 def _reply(hub: Hub, said: str | bytes) -> str:
     try:
         asked: Any = msgspec.json.decode(said)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         asked = None
     if isinstance(asked, dict) and asked.get("kind") == "ping":  # pyright: ignore[reportUnknownMemberType]
         return hub.reply("pong")

@@ -22,6 +22,8 @@ class SkipReason(StrEnum):
     REFUSED = "parser refused the payload"
     NO_SEAT = "no seat matches the recipient"
     HUMAN = "the recipient is a person"
+    TOO_LARGE = "too large for an inbox"
+    SPENT = "its deliveries are spent; the delivery is a dead letter now"
 
 
 class PayloadRefused(CrewletError):

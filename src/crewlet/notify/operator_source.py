@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crewlet.base import limits
 from crewlet.events import Event
 from crewlet.events.types import RawWebhook
 from crewlet.notify.contract import PayloadRefused, Routed
@@ -29,7 +30,7 @@ class OperatorSource:
                 recipient=raw.recipient,
                 notification_type="message",
                 sender=raw.sender,
-                salient_body=raw.body,
+                salient_body=raw.body[: limits.SALIENT_BODY_MAX_CHARS],
                 body=raw.body,
                 metadata={"message_id": event.id},
                 addressed=True,

@@ -9,6 +9,7 @@ import structlog
 
 from crewlet import topics
 from crewlet.base.clock import Clock
+from crewlet.base.errors import CrewletError, PayloadTooLarge
 from crewlet.base.ids import Ids
 from crewlet.base.trace import Trace, child_of
 from crewlet.events import Event, new_event
@@ -47,8 +48,19 @@ class NotificationService:
         self._ids = ids
 
     async def handle(self, delivery: Delivery) -> Outcome:
-        """Route one delivery. Always ``Ack``: what cannot be routed is recorded as skipped, with the reason."""
-        event = delivery.event
+        """Route one delivery. Always ``Ack``: what cannot be routed is recorded as skipped, with the reason.
+
+        What fails comes back; where that was the last delivery, it is recorded as skipped too, since whoever sent it
+        would wait for ever.
+        """
+        try:
+            return await self._handle(delivery.event)
+        except Exception as error:
+            if delivery.headroom == 0:
+                await self._say_spent(delivery.event, str(error) or type(error).__name__)
+            raise
+
+    async def _handle(self, event: Event) -> Outcome:
         raw = event.data
         if not isinstance(raw, RawWebhook):
             await self._skip(event, event.source or "unknown", SkipReason.UNREADABLE, detail=event.type)
@@ -94,7 +106,28 @@ class NotificationService:
             event_id=wake_id(event.id, seat.handle),
             source=integration,
         )
-        await self._publish(topics.agent_inbox(seat.handle), wake)
+        try:
+            await self._publish(topics.agent_inbox(seat.handle), wake)
+        except PayloadTooLarge as error:
+            # It will be no smaller next time.
+            await self._skip(
+                event,
+                integration,
+                SkipReason.TOO_LARGE,
+                detail=str(error),
+                recipient=copy.recipient,
+                sender=copy.sender,
+            )
+
+    async def _say_spent(self, event: Event, detail: str) -> None:
+        raw = event.data
+        integration, recipient, sender = event.source or "unknown", "", ""
+        if isinstance(raw, RawWebhook):
+            integration, recipient, sender = raw.integration, raw.recipient, raw.sender
+        try:
+            await self._skip(event, integration, SkipReason.SPENT, detail=detail, recipient=recipient, sender=sender)
+        except CrewletError as error:
+            _log.error("given_up_unsaid", event_id=event.id, error=str(error))
 
     async def _skip(
         self,

@@ -217,3 +217,15 @@ async def test_an_ask_is_told_of_only_once_its_wake_is_out(world: _World) -> Non
         await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)
 
     assert world.published == []
+
+
+async def test_an_answer_that_no_message_could_carry_is_cut_and_says_so(world: _World) -> None:
+    """Refused by the broker, it would bring its turn back until its deliveries are spent, and the asker would wait."""
+    ask = (await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)).ask
+
+    await world.service.answer(ask, _answer("x" * 40_000_000))
+
+    wake = world.wake(A2aMessage).data
+    assert isinstance(wake, A2aMessage)
+    assert len(wake.content) < 1_000_100
+    assert wake.content.endswith("(cut: the whole answer has 40000000 characters)")

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from crewlet import topics
+from crewlet.base.errors import PayloadTooLarge, Unavailable
 from crewlet.base.trace import Trace
-from crewlet.events import Body, Event, new_event
+from crewlet.events import Body, Event, encode, new_event
 from crewlet.events.types import ExternalNotification, NotificationSkipped, OrgStarted, RawWebhook
 from crewlet.notify import NotificationService, OperatorSource, Seat, SkipReason, inbound_subscription, wake_id
 from crewlet.queue import Ack, Delivery
@@ -32,20 +33,23 @@ class _World:
 
     seats: dict[str, Seat]
     published: list[tuple[str, Event]] = field(default_factory=list[tuple[str, Event]])
+    failing: Exception | None = None
 
     def resolve(self, identity: str) -> Seat | None:
         return self.seats.get(identity)
 
     async def publish(self, topic: str, event: Event) -> Event:
+        if self.failing is not None and isinstance(event.data, ExternalNotification):
+            raise self.failing
         self.published.append((topic, event))
         return event
 
-    async def deliver(self, body: Body) -> Event:
+    async def deliver(self, body: Body, *, headroom: int = 24) -> Event:
         raw = new_event(body, trace=Trace("a" * 32, "b" * 16), now=_NOW, ids=SeededIds(7))
         service = NotificationService(
             publish=self.publish, directory=self, sources=[OperatorSource()], clock=_Clock(), ids=SeededIds(1)
         )
-        outcome = await service.handle(Delivery(inbound_subscription(), raw, 24))
+        outcome = await service.handle(Delivery(inbound_subscription(), raw, headroom))
         assert outcome == Ack()
         return raw
 
@@ -131,3 +135,35 @@ async def test_what_reaches_nobody_says_why(world: _World, body: Body, reason: S
 
     assert [skip.reason for skip in world.skipped] == [reason]
     assert bool(world.skipped[0].detail) == (reason in (SkipReason.REFUSED, SkipReason.UNREADABLE))
+
+
+async def test_a_wake_carries_a_long_message_once(world: _World) -> None:
+    """Twice, it could be larger than the delivery that the broker took: accepted, and never routed."""
+    body = "What first? " * 100_000
+
+    await world.deliver(_message(body=body))
+
+    ((_, wake),) = world.published
+    assert len(encode(wake)) < 1.01 * len(body)
+
+
+async def test_a_wake_that_no_inbox_takes_is_skipped_at_once_and_said(world: _World) -> None:
+    """It would be no smaller on any further delivery."""
+    world.failing = PayloadTooLarge("crewlet.agent.ceo.inbox", size=2, limit=1)
+
+    await world.deliver(_message())
+
+    assert [skip.reason for skip in world.skipped] == [SkipReason.TOO_LARGE]
+
+
+async def test_a_failure_comes_back_unsaid_until_the_last_delivery(world: _World) -> None:
+    world.failing = Unavailable("the broker is away")
+    with pytest.raises(Unavailable):
+        await world.deliver(_message(), headroom=1)
+    before = world.skipped
+
+    with pytest.raises(Unavailable):
+        await world.deliver(_message(), headroom=0)
+
+    assert before == []
+    assert [(skip.reason, skip.detail) for skip in world.skipped] == [(SkipReason.SPENT, "the broker is away")]
