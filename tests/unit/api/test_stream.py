@@ -82,7 +82,7 @@ async def test_a_ping_is_answered(tmp_path: Path) -> None:
         assert (await _next(socket, "pong"))["data"] == {}
 
 
-@pytest.mark.parametrize("said", ["hello", '{"kind": "query"}', "[]", b"\xff\xfe"])
+@pytest.mark.parametrize("said", ["hello", '{"kind": "query"}', "[]", b"\xff\xfe", "[" * 20_000])
 async def test_what_a_socket_does_not_know_is_answered_as_an_error(tmp_path: Path, said: str | bytes) -> None:
     async with serving(SmallNode(), config(tmp_path)) as server, _watching(server) as socket:
         await socket.send(said)
