@@ -14,7 +14,7 @@ __all__ = ["StreamSection", "TlsSection"]
 
 def _one_replica(replicas: int) -> int:
     if replicas != 1:
-        raise refused("more than one replica is not supported yet", "remove this field")
+        raise refused("anything but one replica is not supported yet", "remove this field")
     return replicas
 
 
@@ -60,3 +60,7 @@ class StreamSection(DocumentPart):
     leaf: Annotated[object, Later()] = None
     tracker_retention: Annotated[object, Later()] = None
     store_max_bytes: Annotated[object, Later()] = None
+    tracker_log_max_bytes: Annotated[object, Later()] = None
+    tracker_vectors_max_bytes: Annotated[object, Later()] = None
+    pages_log_max_bytes: Annotated[object, Later()] = None
+    usage_log_max_bytes: Annotated[object, Later()] = None

@@ -48,7 +48,7 @@ class DocumentPart(BaseModel):
         return {key: value for key, value in mapping.items() if value is not None or key not in cls.model_fields}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # By identity: 0 equals False, and `Annotated` shares what is equal.
 class Later:
     """Marks a field of a subsystem that does not exist yet: anything but nothing or its default is refused."""
 

@@ -39,10 +39,10 @@ class ModelPickDocument(DocumentPart):
     default: Chain = ()
     """Used wherever no other line says more."""
     review: Chain = ()
-    subagent: Chain = ()
-    auxiliary: Chain = ()
-    judge: Chain = ()
-    sandbox: Chain = ()
+    subagent: Annotated[object, Later()] = None
+    auxiliary: Annotated[object, Later()] = None
+    judge: Annotated[object, Later()] = None
+    sandbox: Annotated[object, Later()] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -96,11 +96,11 @@ class RoleDocument(DocumentPart):
     llm: ModelPickDocument = ModelPickDocument()
     """A key of ``providers.llm``, a list of keys (a fallback chain), or a mapping by phase."""
     llm_review: Chain = ()
-    """Overrides ``llm.review``; its siblings likewise."""
-    llm_subagent: Chain = ()
-    llm_auxiliary: Chain = ()
-    llm_judge: Chain = ()
-    llm_sandbox: Chain = ()
+    """Overrides ``llm.review``."""
+    llm_subagent: Annotated[object, Later()] = None
+    llm_auxiliary: Annotated[object, Later()] = None
+    llm_judge: Annotated[object, Later()] = None
+    llm_sandbox: Annotated[object, Later()] = None
     mcp_env: NestedVariables = Field(default_factory=dict[str, dict[str, str]])
     """By tool server: environment variables (stdio) or headers (http) of this seat's own connection."""
     token_budget: Annotated[object, Later()] = None

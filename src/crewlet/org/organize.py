@@ -74,15 +74,9 @@ def _seat(company: str, role: PlacedRole, relations: Relations) -> Seat:
 
 
 def _pick(written: RoleDocument) -> ModelPick:
-    """The flat fields over the mapping's."""
-    chains = {
-        Phase.REVIEW: written.llm_review or written.llm.review,
-        Phase.SUBAGENT: written.llm_subagent or written.llm.subagent,
-        Phase.AUXILIARY: written.llm_auxiliary or written.llm.auxiliary,
-        Phase.JUDGE: written.llm_judge or written.llm.judge,
-        Phase.SANDBOX: written.llm_sandbox or written.llm.sandbox,
-    }
-    return ModelPick(written.llm.default, MappingProxyType({phase: chain for phase, chain in chains.items() if chain}))
+    """The flat field over the mapping's."""
+    review = written.llm_review or written.llm.review
+    return ModelPick(written.llm.default, MappingProxyType({Phase.REVIEW: review} if review else {}))
 
 
 def _mcp_env(role: PlacedRole) -> _NestedTexts:

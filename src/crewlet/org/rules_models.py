@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from typing import cast
 
 from crewlet.base.errors import Problem
 from crewlet.org.credentials import credential_in_url, is_whole_reference, reference_needed
 from crewlet.org.document import CompanyDocument
 from crewlet.org.document_providers import ModelEntryDocument
-from crewlet.org.document_role import ModelPickDocument, RoleDocument
+from crewlet.org.document_role import RoleDocument
 from crewlet.org.walk import Chart
 
 __all__ = ["model_problems"]
@@ -52,17 +51,11 @@ def _completeness(path: str, entry: ModelEntryDocument) -> Iterator[Problem]:
 
 
 def _named(path: str, written: RoleDocument, known: list[str]) -> Iterator[Problem]:
-    by_phase = ((f"llm.{field}", chain) for field, chain in _chains(written.llm))
-    for field, chain in (*by_phase, *_chains(written)):
+    pick = written.llm
+    chains = {"llm": pick.default, "llm.review": pick.review, "llm_review": written.llm_review}
+    for field, chain in chains.items():
         for key in chain:
             if key not in known:
                 close = difflib.get_close_matches(key, known, n=1)
                 remedy = f"did you mean {close[0]!r}?" if close else f"configured: {', '.join(known) or 'none'}"
-                yield Problem(f"{path}.{field.removesuffix('.default')}", f"no model {key!r} in providers.llm", remedy)
-
-
-def _chains(written: RoleDocument | ModelPickDocument) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The fields that hold chains of model keys."""
-    for field, value in written:
-        if isinstance(written, ModelPickDocument) or field.startswith("llm_"):
-            yield field, cast("tuple[str, ...]", value)
+                yield Problem(f"{path}.{field}", f"no model {key!r} in providers.llm", remedy)

@@ -15,11 +15,7 @@ __all__ = ["people_problems"]
 _AGENTS_ONLY: Final = (
     "behavioral_guidelines",
     "llm",
-    "llm_auxiliary",
-    "llm_judge",
     "llm_review",
-    "llm_sandbox",
-    "llm_subagent",
     "mcp_env",
 )
 _HUMANS_ONLY: Final = ("availability", "contact")

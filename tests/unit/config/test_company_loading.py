@@ -87,6 +87,8 @@ def test_an_unknown_key_is_refused_with_its_path_and_the_likely_one(
         ("roles: [{name: a, schedules: [{}]}]", "roles[0].schedules"),
         ("roles: [{name: a, sandbox: {enabled: true}}]", "roles[0].sandbox"),
         ("roles: [{name: a, learning_enabled: false}]", "roles[0].learning_enabled"),
+        ("roles: [{name: a, llm_judge: m}]", "roles[0].llm_judge"),
+        ("roles: [{name: a, llm: {default: m, subagent: m}}]", "roles[0].llm.subagent"),
         ("roles: [{name: a, project: ABC}]", "roles[0].project"),
         ("units: [{name: u, space: ABC}]", "units[0].space"),
     ],

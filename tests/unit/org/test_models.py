@@ -26,7 +26,7 @@ def _company(role: dict[str, object], *entries: str, **more: Mapping[str, object
         ({"llm": ["x", "y"]}, Phase.REVIEW, ("x", "y")),
         ({"llm": {"default": "x", "review": ["y", "x"]}}, Phase.REVIEW, ("y", "x")),
         ({"llm": {"default": "x", "review": "y"}}, Phase.ONBOARDING, ("x",)),
-        ({"llm": {"default": "x", "judge": "y"}, "llm_judge": "default"}, Phase.JUDGE, ("default",)),
+        ({"llm": {"default": "x", "review": "y"}, "llm_review": "default"}, Phase.REVIEW, ("default",)),
         ({"llm": "x", "llm_review": "y"}, Phase.REVIEW, ("y",)),
         ({"llm": "x", "llm_review": "y"}, Phase.AUXILIARY, ("x",)),
     ],

@@ -146,14 +146,14 @@ def test_a_model_entry_is_complete_for_its_type(entry: dict[str, object], path: 
 
 def test_a_model_that_no_entry_configures_is_refused_with_the_likely_one() -> None:
     models = {"llm": {"claude": {"type": "anthropic", "model": "x"}}}
-    role = {"name": "a", "llm": {"default": "claud", "review": "gpt"}, "llm_judge": "claud"}
+    role = {"name": "a", "llm": {"default": "claud", "review": "gpt"}, "llm_review": "claud"}
 
     found = {problem.path: problem.remedy for problem in _problems(roles=[role], providers=models)}
 
     assert found == {
         "roles[0].llm": "did you mean 'claude'?",
         "roles[0].llm.review": "configured: claude",
-        "roles[0].llm_judge": "did you mean 'claude'?",
+        "roles[0].llm_review": "did you mean 'claude'?",
     }
 
 
