@@ -101,6 +101,9 @@ class _Builder:
     def _scalar(self, event: Any, line: int) -> None:  # noqa: ANN401 - as above
         self._no_tag(event.tag, implicit=any(event.implicit), line=line)
         text = cast("str", event.value)
+        if "\0" in text:
+            # No path, no argument of a program and no variable can hold one; said here, not by what meets it first.
+            raise _refused(self._path(), "holds a NUL character", "remove it", line)
         is_plain = bool(event.implicit[0])
         if self._awaits_key():
             self._key(text, is_plain=is_plain, line=line)

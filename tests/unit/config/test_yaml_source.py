@@ -108,3 +108,9 @@ def test_a_byte_order_mark_is_no_content(tmp_path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbfname: x\n")
 
     assert read_source(path).values == {"name": "x"}
+
+
+@pytest.mark.parametrize("text", ['data_dir: "a\\0b"', '"a\\0b": 1', 'args: ["x", "\\x00"]'])
+def test_a_nul_character_is_refused_wherever_it_stands(text: str) -> None:
+    """The operating system takes it in no path, no argument and no variable."""
+    assert _problem(text).problem == "holds a NUL character"
