@@ -20,6 +20,7 @@ from crewlet.cli.whereabouts import find_node
 __all__ = ["ask"]
 
 _POLL_S: Final = 2.0
+_POLL_SOON_S: Final = 0.05
 _FINAL: Final = frozenset({"answered", "failed", "skipped"})
 _EXIT_FAILED: Final = 1
 _EXIT_TIMEOUT: Final = 3
@@ -69,7 +70,7 @@ class _Ask:
         return str(sent["id"])
 
     async def _until_final(self, message_id: str) -> dict[str, Any]:
-        away = ""
+        away, pause_s = "", _POLL_S
         while True:
             self._changed.clear()
             try:
@@ -84,10 +85,13 @@ class _Ask:
             if self._last.get("state") in _FINAL:
                 return self._last
             try:
-                async with asyncio.timeout(_POLL_S):
+                async with asyncio.timeout(pause_s):
                     await self._changed.wait()
             except TimeoutError:
-                continue
+                pause_s = min(2 * pause_s, _POLL_S)
+            else:
+                # The stream may tell of an end before the node has stored it.
+                pause_s = _POLL_SOON_S
 
     async def _watch(self, frames: AsyncIterator[dict[str, Any]]) -> None:
         """Show the live frames of our trace; a lost stream is taken up again, a poll covers what it missed."""

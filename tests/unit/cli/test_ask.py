@@ -85,6 +85,16 @@ async def test_the_command_waits_until_the_message_is_final(
     assert (code, capsys.readouterr().out) == (0, "hello\n")
 
 
+async def test_an_end_that_is_seen_before_it_is_stored_is_asked_for_again_soon(
+    server: ApiServer, company: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ask_command, "_POLL_S", 60.0)
+    company.standings = [standing("working"), standing("working"), standing("working"), answered()]
+    company.publishes = [AgentTurnCompleted(turn_id="t1", agent_handle="ceo", decision="done")]
+
+    assert await asks(server, "--timeout", "10") == 0
+
+
 @pytest.mark.parametrize("state", [MessageState.FAILED, MessageState.SKIPPED])
 async def test_a_message_that_was_not_answered_ends_with_code_1_and_the_reason(
     server: ApiServer, company: Company, capsys: pytest.CaptureFixture[str], state: str
