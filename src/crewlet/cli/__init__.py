@@ -14,6 +14,9 @@ _STACK_WANTED = "CREWLET_TRACEBACK"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code. No traceback of an expected error reaches the user."""
     try:
+        from crewlet.cli.standard_input_output import settle_streams
+
+        settle_streams()
         return _main(argv)
     except KeyboardInterrupt:
         return 130
@@ -22,6 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(argv: Sequence[str] | None) -> int:
     from crewlet.base.errors import ConfigError, CrewletError
     from crewlet.cli.arguments import parse
+    from crewlet.cli.standard_input_output import flush_output
 
     command = parse(argv)
 
@@ -30,7 +34,11 @@ def _main(argv: Sequence[str] | None) -> int:
     # Standard output is for results; ``run`` follows the node file from here on.
     configure_logging("warn", "console")
     try:
-        return command.run()
+        code = command.run()
+        unwritten = flush_output()
+        if unwritten:
+            _say(f"the output could not be written: {unwritten}")
+        return code or (1 if unwritten else 0)
     except ConfigError as error:
         _say(str(error))
         return 2

@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
 from typing import Any, Final
 
+from crewlet.base import limits
 from crewlet.base.errors import ConfigError, CrewletError, Problem
 from crewlet.base.tasks import Tasks
 from crewlet.cli.client import ApiClient, ApiRefused, NodeUnreachable, environment, segment
 from crewlet.cli.plain_text import one_line, plain
+from crewlet.cli.standard_input_output import read_input
 from crewlet.cli.turn_printer import TurnPrinter
 from crewlet.cli.whereabouts import find_node
 
@@ -29,12 +32,25 @@ _SERVER_TROUBLE: Final = 500
 
 def ask(options: argparse.Namespace) -> int:
     """Exit code 0 when answered, 1 when the turn failed or nothing was to be done, 3 when nothing came in time."""
-    text = sys.stdin.read() if options.text == "-" else options.text
+    text = _message(options.text)
     if not text.strip():
         raise ConfigError(Problem("text", "the message is empty", "say what the seat should do"))
     if not options.timeout > 0:  # not a number is no time either
         raise ConfigError(Problem("--timeout", f"{options.timeout:g} is no time to wait", "give seconds above 0"))
     return asyncio.run(_Ask(options, text).run())
+
+
+def _message(written: str) -> str:
+    """What to send: the argument, or standard input for ``-``. Raises ``ConfigError`` where it cannot be sent."""
+    # The bytes of an argument, whatever encoding this shell claims to use.
+    raw = read_input(limits.REQUEST_BODY_MAX_BYTES) if written == "-" else os.fsencode(written)
+    if len(raw) > limits.REQUEST_BODY_MAX_BYTES:
+        what = f"the message is larger than {limits.REQUEST_BODY_MAX_BYTES} bytes"
+        raise ConfigError(Problem("text", what, "name a file that the seat's tools can read instead"))
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise ConfigError(Problem("text", "the message is no UTF-8 text", "convert it first")) from None
 
 
 class _Ask:

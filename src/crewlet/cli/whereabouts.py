@@ -62,13 +62,13 @@ def _checked(url: str) -> str:
 
 
 def _from_file(file: str, environment: Mapping[str, str]) -> tuple[str, Path]:
-    from crewlet.config import load_node_file
+    from crewlet.config import load_node_address
 
-    api = load_node_file(Path(file), environment).config.api
-    host = api.host.strip("[]")
+    node = load_node_address(file, environment)
+    host = node.host.strip("[]")
     host = "127.0.0.1" if host in _EVERY_ADDRESS else host
     address = f"[{host}]" if ":" in host else host
-    return (f"http://{address}:{api.port}" if api.port else ""), api.token_file
+    return (f"http://{address}:{node.port}" if node.port else ""), node.token_file
 
 
 def _with_token_file(url: str, token_file: Path) -> Whereabouts:
