@@ -3,8 +3,16 @@
 from crewlet.config.company_loading import LoadedCompany, company_of, load_company
 from crewlet.config.data_directory import prepare_data_directory
 from crewlet.config.model_keys import models_without_keys
-from crewlet.config.node_config import ApiConfig, ApiToken, LoggingConfig, NodeConfig, StreamConfig, TlsConfig
-from crewlet.config.node_loading import LoadedNode, load_node_file, node_of
+from crewlet.config.node_config import (
+    ApiConfig,
+    ApiToken,
+    LoggingConfig,
+    NodeAddress,
+    NodeConfig,
+    StreamConfig,
+    TlsConfig,
+)
+from crewlet.config.node_loading import LoadedNode, load_node_address, load_node_file, node_of
 from crewlet.config.node_settle import is_loopback
 from crewlet.config.other_file import FileKind
 from crewlet.config.schema import company_schema, node_schema
@@ -22,6 +30,7 @@ __all__ = [
     "LoadedCompany",
     "LoadedNode",
     "LoggingConfig",
+    "NodeAddress",
     "NodeConfig",
     "Report",
     "Source",
@@ -32,6 +41,7 @@ __all__ = [
     "company_schema",
     "is_loopback",
     "load_company",
+    "load_node_address",
     "load_node_file",
     "models_without_keys",
     "node_of",

@@ -8,7 +8,7 @@ from typing import Literal
 
 from crewlet.base.ids import NodeId
 
-__all__ = ["ApiConfig", "ApiToken", "LoggingConfig", "NodeConfig", "StreamConfig", "TlsConfig"]
+__all__ = ["ApiConfig", "ApiToken", "LoggingConfig", "NodeAddress", "NodeConfig", "StreamConfig", "TlsConfig"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,15 @@ class LoggingConfig:
 
     level: Literal["debug", "info", "warn", "error"]
     format: Literal["console", "text", "json"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAddress:
+    """What whoever talks to a node needs of its file. ``port`` 0 means that it has no API."""
+
+    host: str
+    port: int
+    token_file: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,16 +12,16 @@ from pydantic import ValidationError
 
 from crewlet.base.errors import ConfigError, Problem
 from crewlet.config.document_paths import Location, path_text, texts
-from crewlet.config.node_config import NodeConfig
+from crewlet.config.node_config import NodeAddress, NodeConfig
 from crewlet.config.node_file import NodeFile
-from crewlet.config.node_settle import settle
+from crewlet.config.node_settle import address_of, settle
 from crewlet.config.other_file import COMPANY_KEYS_ELSEWHERE
 from crewlet.config.problems import located, problems_of
 from crewlet.config.variables import Variables, malformed_reference, unset, variable_names
 from crewlet.config.yaml_source import Source, read_source
 from crewlet.org import credential_in_url
 
-__all__ = ["LoadedNode", "load_node_file", "node_of"]
+__all__ = ["LoadedNode", "load_node_address", "load_node_file", "node_of"]
 
 _log = structlog.get_logger(__name__)
 
@@ -41,21 +41,41 @@ def load_node_file(path: Path | str, env: Mapping[str, str]) -> LoadedNode:
     return loaded
 
 
+def load_node_address(path: Path | str, env: Mapping[str, str]) -> NodeAddress:
+    """What a file says of its node's address, without a warning. Raises ``ConfigError``.
+
+    No more than that is read: whoever talks to a node need not have the secrets that it runs with.
+    """
+    source = read_source(Path(path))
+    return address_of(_written(_address_alone(source), env), Path(source.file), env)
+
+
 def node_of(source: Source, env: Mapping[str, str]) -> LoadedNode:
     """The same for a file already read."""
-    problems = tuple(_variable_problems(source, env))
-    if problems:
-        raise ConfigError(*located(problems, source.lines), file=source.file)
-    file = Path(source.file)
+    written, file = _written(source, env), Path(source.file)
     try:
-        written = NodeFile.model_validate(_expanded(source.values, Variables(env)))
         config = settle(written, file, env)
-    except ValidationError as error:
-        found = problems_of(error, NodeFile, elsewhere=COMPANY_KEYS_ELSEWHERE)
-        raise ConfigError(*located(found, source.lines), file=source.file) from None
     except ConfigError as error:
         raise ConfigError(*located(error.problems, source.lines), file=source.file) from None
     return LoadedNode(config, located(_warnings(source, config, file), source.lines))
+
+
+def _written(source: Source, env: Mapping[str, str]) -> NodeFile:
+    problems = tuple(_variable_problems(source, env))
+    if problems:
+        raise ConfigError(*located(problems, source.lines), file=source.file)
+    try:
+        return NodeFile.model_validate(_expanded(source.values, Variables(env)))
+    except ValidationError as error:
+        found = problems_of(error, NodeFile, elsewhere=COMPANY_KEYS_ELSEWHERE)
+        raise ConfigError(*located(found, source.lines), file=source.file) from None
+
+
+def _address_alone(source: Source) -> Source:
+    kept = {key: value for key, value in source.values.items() if key in ("data_dir", "api")}
+    if isinstance(api := kept.get("api"), dict):
+        kept["api"] = {key: value for key, value in cast("dict[str, object]", api).items() if key in ("host", "port")}
+    return Source(source.file, kept, source.lines)
 
 
 def _variable_problems(source: Source, env: Mapping[str, str]) -> Iterator[Problem]:

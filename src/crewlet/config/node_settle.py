@@ -13,15 +13,24 @@ from pydantic_core import PydanticCustomError
 from crewlet.base import limits
 from crewlet.base.errors import ConfigError, Problem
 from crewlet.base.ids import NodeId
-from crewlet.config.node_config import ApiConfig, ApiToken, LoggingConfig, NodeConfig, StreamConfig, TlsConfig
+from crewlet.config.node_config import (
+    ApiConfig,
+    ApiToken,
+    LoggingConfig,
+    NodeAddress,
+    NodeConfig,
+    StreamConfig,
+    TlsConfig,
+)
 from crewlet.config.node_file import AuthSection, NodeFile, check_node_id
 from crewlet.config.node_file_stream import StreamSection
 
-__all__ = ["is_loopback", "settle"]
+__all__ = ["address_of", "is_loopback", "settle"]
 
 _EVENT_RETENTION_HOURS: Final = 720
 _DEFAULT_NODE_ID: Final = "node-0"
 _NODE_ID_VARIABLE: Final = "CREWLET_NODE_ID"
+_TOKEN_FILE: Final = "operator-token"  # noqa: S105 - a file's name
 _SCHEMES: Final = {"nats", "tls", "ws", "wss"}
 _DIAL_ONLY: Final = ("url", "credentials", "token", "tls")
 
@@ -36,7 +45,7 @@ def settle(written: NodeFile, file: Path, env: Mapping[str, str]) -> NodeConfig:
     )
     if problems:
         raise ConfigError(*problems)
-    paths = _Paths(file.absolute().parent, env.get("HOME", ""))
+    paths = _paths(file, env)
     data_dir = paths.of(written.data_dir)
     return NodeConfig(
         file=file.absolute(),
@@ -50,11 +59,17 @@ def settle(written: NodeFile, file: Path, env: Mapping[str, str]) -> NodeConfig:
             host=written.api.host,
             port=written.api.port,
             tokens=tuple(ApiToken(token.id, token.token) for token in written.api.auth.tokens),
-            token_file=data_dir / "operator-token",
+            token_file=data_dir / _TOKEN_FILE,
             allow_anonymous_read=written.api.auth.allow_anonymous_read,
         ),
         logging=LoggingConfig(written.logging.level, written.logging.format),
     )
+
+
+def address_of(written: NodeFile, file: Path, env: Mapping[str, str]) -> NodeAddress:
+    """Where the node of a file listens, and where its first token lies."""
+    token_file = _paths(file, env).of(written.data_dir) / _TOKEN_FILE
+    return NodeAddress(written.api.host, written.api.port, token_file)
 
 
 def is_loopback(host: str) -> bool:
@@ -81,6 +96,10 @@ class _Paths:
 
     def maybe(self, written: str) -> Path | None:
         return self.of(written) if written else None
+
+
+def _paths(file: Path, env: Mapping[str, str]) -> _Paths:
+    return _Paths(file.absolute().parent, env.get("HOME", ""))
 
 
 def _stream(written: StreamSection, paths: _Paths, data_dir: Path) -> StreamConfig:

@@ -133,6 +133,22 @@ def test_a_named_node_file_that_is_missing_is_refused(here: Path) -> None:
         find_node("", "nowhere.yaml", {})
 
 
+def test_what_the_node_alone_needs_is_not_asked_of_who_talks_to_it(here: Path) -> None:
+    secrets = "stream: {type: nats, url: 'nats://h', token: '${BROKER}'}\napi: {port: 8123, auth: {tokens: ['${T}']}}"
+    write(here / "crewlet.yaml", secrets)
+    write(here / ".crewlet" / "operator-token", "minted")
+
+    found = find_node("", "", {})
+
+    assert (found.url, found.token) == ("http://127.0.0.1:8123", "minted")
+
+
+@pytest.mark.parametrize("text", ["api: {port: '${PORT}'}", "api: {port: many}", "api: []", "data_dir: 5"])
+def test_an_address_that_cannot_be_read_is_refused_with_the_file(here: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"crewlet\.yaml.*(api|data_dir)"):
+        find_node("", write(here / "crewlet.yaml", text), {})
+
+
 def test_a_broken_node_file_that_only_lies_here_is_no_matter_where_nothing_is_wanted_of_it(here: Path) -> None:
     write(here / "crewlet.yaml", "api: [")
 
