@@ -95,7 +95,8 @@ async def assemble(
     Raises ``StartRefused``, ``ConfigError``, ``Unavailable``.
     """
     organization = company.organization
-    models = build_models(provider_configs(company), resolve=company.resolve, clock=around.clock)
+    skipped = models_without_keys(organization, company.resolve)
+    models = build_models(provider_configs(company, skipped), resolve=company.resolve, clock=around.clock)
     stack.push_async_callback(models.aclose)
     await asyncio.to_thread(prepare_data_directory, config.data_dir)
     # The broker's directory before the database: its lock waits for a predecessor that is on its way out.
@@ -131,7 +132,7 @@ async def assemble(
     tasks = Tasks("node_parts")
     stack.push_async_callback(tasks.close)
     engine = TurnEngine(writes.publish, around.clock, around.ids, turn_config(organization))
-    epoch = CompanyEpoch(organization, models, engine)
+    epoch = CompanyEpoch(organization, models, skipped, engine)
     runner = TurnRunner(lambda: epoch, asks)
     gate = asyncio.Semaphore(config.max_concurrent)
 
@@ -161,7 +162,7 @@ async def assemble(
     )
     owner = f"{config.node_id}:{around.ids.hex(8)}"
     host = Host(
-        leases=MemoryLeases(around.clock),
+        leases=MemoryLeases(around.clock, alone=True),
         hooks=hooks,
         clock=around.clock,
         config=HostConfig(owner=owner, node_id=config.node_id, ttl_s=config.lease_ttl_s),

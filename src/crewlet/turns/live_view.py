@@ -74,6 +74,9 @@ class LiveView:
 class LiveText:
     """Collects one reply's text and publishes all of it so far, at most once in ``every_s``.
 
+    The longer the text, the longer the pause: every frame holds all of it and is kept as long as any event, so a long
+    reply in frames of one pace would fill the disk with copies of its own beginning.
+
     The task behind it starts with the first piece, so a model that does not stream pays nothing.
     """
 
@@ -102,5 +105,6 @@ class LiveText:
         while True:
             await self._more.wait()
             self._more.clear()
-            await self._view.said(self._round, "".join(self._pieces), state="streaming")
-            await asyncio.sleep(self._every_s)
+            text = "".join(self._pieces)
+            await self._view.said(self._round, text, state="streaming")
+            await asyncio.sleep(max(self._every_s, len(text) / limits.LIVE_TEXT_CHARS_PER_S))

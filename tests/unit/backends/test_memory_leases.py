@@ -135,3 +135,25 @@ async def test_a_resource_without_a_kind_or_a_member_is_refused(leases: MemoryLe
 async def test_a_kind_that_names_none_is_refused(leases: MemoryLeases, kind: str) -> None:
     with pytest.raises(ValueError, match="is not a kind"):
         await leases.held(kind)
+
+
+async def test_a_tenure_that_ran_out_is_renewed_where_nobody_else_could_have_taken_it() -> None:
+    """The machine slept: a node without a peer keeps its seats, and the turns that run on them."""
+    leases = MemoryLeases(VirtualClock(), alone=True)
+    lease = await claimed(leases)
+    await asyncio.sleep(3600.0)
+
+    renewed = await leases.renew(lease, ttl_s=45.0)
+
+    assert renewed is not None
+    assert renewed.epoch == lease.epoch
+    assert await leases.claim(SEAT, owner="node-0:a", ttl_s=45.0) is None
+
+
+async def test_a_tenure_that_ran_out_and_was_taken_is_not_renewed_even_alone() -> None:
+    leases = MemoryLeases(VirtualClock(), alone=True)
+    lease = await claimed(leases)
+    await asyncio.sleep(45.0)
+    await claimed(leases)
+
+    assert await leases.renew(lease, ttl_s=45.0) is None

@@ -318,3 +318,21 @@ async def test_a_grant_that_reads_as_stale_is_renewed_at_once(world: _World) -> 
     assert refused is None
     assert world.hooks.log[-1] == ("proven", "ceo")
     assert world.host.may_start("ceo") == 1
+
+
+async def test_a_machine_that_slept_keeps_the_seats_of_a_node_without_peers() -> None:
+    """The turns that ran when the lid was closed go on, under the epoch they began with."""
+    clock, hooks = _SleepyClock(), _Hooks()
+    config = HostConfig(owner="node-0:1", node_id="node-0", ttl_s=_TTL_S)
+    host = Host(leases=MemoryLeases(clock, alone=True), hooks=hooks, clock=clock, config=config)
+    await host.start(["ceo"])
+    fence = host.fence("ceo", 1)
+    clock.slept_s += 8 * 3600
+
+    await asyncio.sleep(2 * _HEARTBEAT_S)
+
+    fence.check()
+    assert host.may_start("ceo") == 1
+    assert [step for step, _ in hooks.log][:2] == ["acquire", "established"]
+    assert "release fenced" not in {step for step, _ in hooks.log}
+    await host.release_all()

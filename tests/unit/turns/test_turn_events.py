@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from crewlet.base import limits
 from crewlet.base.errors import Fenced
 from crewlet.events import Event
 from crewlet.events.types import AgentPhaseStarted, AgentTurnProgress, AgentTurnStarted
@@ -35,17 +36,18 @@ pytestmark = pytest.mark.virtual_time
 class StreamingModel(PlayedModel):
     """Submits after streaming ``pieces`` pieces, one each ``every_s``."""
 
-    def __init__(self, *, pieces: int, every_s: float) -> None:
+    def __init__(self, *, pieces: int, every_s: float, piece_chars: int = 0) -> None:
         super().__init__(submits())
         self._pieces = pieces
         self._every_s = every_s
+        self._padding = "x" * piece_chars
 
     async def complete(
         self, request: ModelRequest, *, on_delta: OnDelta | None = None, on_fallback: OnFallback | None = None
     ) -> ModelReply:
         assert on_delta is not None
         for number in range(self._pieces):
-            on_delta(f"{number} ")
+            on_delta(f"{number} {self._padding}")
             await asyncio.sleep(self._every_s)
         return await super().complete(request)
 
@@ -220,6 +222,17 @@ async def test_streamed_text_accumulates_and_is_told_at_most_five_times_a_second
     assert all(later.startswith(earlier) for earlier, later in pairwise(texts))
     gaps = [(b.timestamp - a.timestamp).total_seconds() for a, b in pairwise(frames)]
     assert min(gaps) >= 0.2
+
+
+async def test_a_long_reply_is_told_in_fewer_frames_the_longer_it_gets() -> None:
+    """Each frame holds all of the text so far: at one pace they would grow with its square."""
+    stage = Stage(executor=StreamingModel(pieces=600, every_s=0.1, piece_chars=1000), config=TurnConfig())
+
+    await stage.run()
+
+    frames = [event for event in stage.published if getattr(event.data, "state", "") == "streaming"]
+    told = sum(len(frame.data.partial_text) for frame in frames if isinstance(frame.data, AgentTurnProgress))
+    assert told < 2 * 60 * limits.LIVE_TEXT_CHARS_PER_S
 
 
 @pytest.mark.parametrize("lines", [[submits()], [failure()]])

@@ -23,10 +23,14 @@ class MemoryLeases:
 
     A first claim always says ``after_lapse``: what held the resource before this process began is not known.
     Epochs grow from ``first_epoch``; a caller that needs them to grow across processes passes a number that does.
+
+    ``alone``: nobody else can claim here, so a tenure that ran out while the machine slept is still its owner's, and is
+    renewed as long as nobody claimed it. Giving it up would fence a turn that nobody competes for.
     """
 
-    def __init__(self, clock: Clock, *, first_epoch: int = 1) -> None:
+    def __init__(self, clock: Clock, *, first_epoch: int = 1, alone: bool = False) -> None:
         self._clock = clock
+        self._alone = alone
         self._first_epoch = first_epoch
         self._tenures: dict[str, _Tenure] = {}
 
@@ -77,7 +81,7 @@ class MemoryLeases:
 
     def _standing(self, lease: Lease) -> _Tenure | None:
         tenure = self._tenures.get(lease.resource)
-        if tenure is None or not self._is_live(tenure):
+        if tenure is None or tenure.released or not (self._alone or self._is_live(tenure)):
             return None
         same = tenure.lease.owner == lease.owner and tenure.lease.epoch == lease.epoch
         return tenure if same else None
