@@ -31,7 +31,6 @@ from crewlet.config import (
     Variables,
     load_company,
     load_node_file,
-    models_without_keys,
     node_of,
     source_of,
 )
@@ -58,7 +57,6 @@ def run(options: argparse.Namespace) -> int:
     configure_logging(logging.level, logging.format)
     company_file = Path(options.company or _COMPANY_FILE)
     company = _company(company_file, named=bool(options.company))
-    models_without_keys(company.organization, variables.is_set)
     settings = NodeSettings(
         config=node_file.config,
         company=CompanySource(company.organization, company_file.resolve().parent, variables),

@@ -45,10 +45,6 @@ class Variables:
         """Whether the variable exists, be it empty."""
         return name in self._values
 
-    def is_set(self, name: str) -> bool:
-        """Whether the variable has a value that is not empty: an empty credential is none."""
-        return bool(self._values.get(name))
-
 
 def unset(name: str, path: str = "") -> Problem:
     """The problem of a variable that is not set."""

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Final
-
-import structlog
 
 from crewlet.base.clock import Clock
 from crewlet.base.errors import ConfigError, Problem
@@ -14,24 +10,19 @@ from crewlet.base.fence import Resolve
 from crewlet.llm.bag import OnBench
 from crewlet.llm.chain import Chain
 from crewlet.llm.contract import Model
-from crewlet.llm.provider_config import DEFAULT_KEY_VARIABLES, ProviderConfig
+from crewlet.llm.provider_config import ProviderConfig
 from crewlet.llm.script import load_script
 from crewlet.llm.scripted_model import ScriptedModel
 from crewlet.llm.vendor_model import VendorModel
 
 __all__ = ["Models", "build_models"]
 
-_log = structlog.get_logger(__name__)
-
-_VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
-
 
 class Models:
-    """The models of a company, by entry. ``skipped`` are the optional entries whose key variable is unset here."""
+    """The models of a company, by entry."""
 
-    def __init__(self, entries: dict[str, VendorModel | ScriptedModel], skipped: frozenset[str]) -> None:
+    def __init__(self, entries: dict[str, VendorModel | ScriptedModel]) -> None:
         self._entries = entries
-        self.skipped = skipped
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -44,23 +35,15 @@ class Models:
         return any(model.is_real for model in self._entries.values())
 
     def for_chain(self, keys: Sequence[str]) -> Model:
-        """One model over these entries, in this order. Raises ``ConfigError``.
-
-        Skipped entries are left out. A scripted one stands in where no real one can be used, and never for a real one
-        that failed: its words would pass for an answer.
-        """
-        unknown = [key for key in keys if key not in self._entries and key not in self.skipped]
+        """One model over these entries, in this order. Raises ``ConfigError``."""
+        unknown = [key for key in keys if key not in self._entries]
         if unknown:
             known = f"known are {', '.join(self.keys)}"
             raise ConfigError(*(Problem(f"providers.llm.{key}", "no such entry", known) for key in unknown))
-        members = [self._entries[key] for key in dict.fromkeys(keys) if key in self._entries]
-        if not members:
-            named = ", ".join(keys) or "none"
-            problem = f"no model can be used for the chain ({named})"
-            raise ConfigError(Problem("providers.llm", problem, "set a key, or name another entry"))
-        members = [model for model in members if model.is_real] or members
+        if not keys:
+            raise ConfigError(Problem("providers.llm", "no model can be used", "set a key, or name another entry"))
         # A chain of one too: its end is a ChainExhausted like that of any other, and is told as a fallback to nobody.
-        return Chain(members)
+        return Chain([self._entries[key] for key in dict.fromkeys(keys)])
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -73,27 +56,22 @@ def build_models(
 ) -> Models:
     """The models of these entries. Raises one ``ConfigError`` for all that is missing. Loads no SDK, dials nobody.
 
-    An optional entry whose key variable is unset is left out (``llm_entry_skipped``). ``on_bench`` is told of each
-    key that is benched, before the call goes on with another.
+    ``on_bench`` is told of each key that is benched, before the call goes on with another.
     """
     entries: dict[str, VendorModel | ScriptedModel] = {}
-    skipped: set[str] = set()
     problems: list[Problem] = []
     for config in configs:
-        secrets, unset = _secrets_of(config, resolve)
+        secrets, empty = _secrets_of(config, resolve)
         found = _shape_problems(config)
-        if unset and config.optional:
-            skipped.add(config.key)
-            _log.info("llm_entry_skipped", provider=config.key, variables=[_variable_in(each) for each in unset])
-        elif found or unset:
-            problems += [*found, *(_unset(config, reference) for reference in unset)]
+        if found or empty:
+            problems += [*found, *(_without_key(config, reference) for reference in empty)]
         elif config.script is not None:
             entries[config.key] = ScriptedModel(config.key, load_script(config.script))
         else:
             entries[config.key] = VendorModel(config, secrets=secrets, clock=clock, on_bench=on_bench)
     if problems:
         raise ConfigError(*problems)
-    return Models(entries, frozenset(skipped))
+    return Models(entries)
 
 
 def _shape_problems(config: ProviderConfig) -> list[Problem]:
@@ -105,16 +83,16 @@ def _shape_problems(config: ProviderConfig) -> list[Problem]:
         found.append(Problem(f"{where}.model", "is required"))
     if config.type == "openai-compatible" and not config.base_url:
         found.append(Problem(f"{where}.base_url", "is required for an openai-compatible model"))
+    if config.type != "openai-compatible" and not config.api_keys:
+        found.append(Problem(f"{where}.api_keys", "is required: that vendor answers nobody without a key"))
     return found
 
 
 def _secrets_of(config: ProviderConfig, resolve: Resolve) -> tuple[list[str], list[str]]:
     """The keys of an entry, and the references behind which there is none. A single empty key: none is asked for."""
-    default = DEFAULT_KEY_VARIABLES.get(config.type)
-    references = config.api_keys or (() if default is None else (f"${{{default}}}",))
-    resolved = {reference: _secret(reference, resolve) for reference in references}
-    unset = [reference for reference, secret in resolved.items() if not secret]
-    return list(resolved.values()) or [""], unset
+    resolved = {reference: _secret(reference, resolve) for reference in config.api_keys}
+    empty = [reference for reference, secret in resolved.items() if not secret]
+    return list(resolved.values()) or [""], empty
 
 
 def _secret(reference: str, resolve: Resolve) -> str:
@@ -125,15 +103,7 @@ def _secret(reference: str, resolve: Resolve) -> str:
         return ""
 
 
-def _variable_in(reference: str) -> str:
-    found = _VARIABLE.search(reference)
-    return found[1] if found else ""
-
-
-def _unset(config: ProviderConfig, reference: str) -> Problem:
-    variable = _variable_in(reference)
-    return Problem(
-        f"providers.llm.{config.key}.api_keys",
-        f"${{{variable}}} is not set" if variable else "holds an empty key",
-        f"export {variable}, or write `optional: true` to do without this model" if variable else "",
-    )
+def _without_key(config: ProviderConfig, reference: str) -> Problem:
+    is_reference = reference.startswith("${")
+    problem = f"there is no key behind {reference}" if is_reference else "holds an empty key"
+    return Problem(f"providers.llm.{config.key}.api_keys", problem)

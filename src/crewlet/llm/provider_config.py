@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from crewlet.base import limits
 
-__all__ = ["DEFAULT_KEY_VARIABLES", "Cooldowns", "ProviderConfig", "ProviderType", "ReasoningEffort"]
+__all__ = ["Cooldowns", "ProviderConfig", "ProviderType", "ReasoningEffort"]
 
 ProviderType = Literal["anthropic", "openai", "openai-compatible", "scripted"]
 ReasoningEffort = Literal["low", "medium", "high", "max"]
-
-DEFAULT_KEY_VARIABLES: Final[dict[str, str]] = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
-"""The variable that serves an entry without ``api_keys``, by type. An ``openai-compatible`` one may have no key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,13 +29,15 @@ class Cooldowns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderConfig:
-    """One model that seats may name. ``api_keys`` keep their ``${VAR}`` references; ``script`` is resolved already."""
+    """One model that seats may name. ``api_keys`` keep their ``${VAR}`` references; ``script`` is resolved already.
+
+    Only an ``openai-compatible`` endpoint may be called without a key.
+    """
 
     key: str
     type: ProviderType
     model: str = ""
     api_keys: tuple[str, ...] = ()
-    optional: bool = False
     base_url: str = ""
     timeout_s: float = limits.LLM_TIMEOUT_S
     cooldowns: Cooldowns = Cooldowns()

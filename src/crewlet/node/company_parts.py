@@ -39,15 +39,14 @@ def turn_config(organization: Organization) -> TurnConfig:
     )
 
 
-def provider_configs(source: CompanySource) -> list[ProviderConfig]:
-    """The entries of ``providers.llm``; their keys keep their references until a call needs them."""
+def provider_configs(source: CompanySource, skipped: frozenset[str]) -> list[ProviderConfig]:
+    """The entries of ``providers.llm`` but the skipped; their keys keep their references until a call needs them."""
     return [
         ProviderConfig(
             key=entry.key,
             type=entry.type,
             model=entry.model,
             api_keys=entry.api_keys,
-            optional=entry.optional,
             base_url=source.resolve(entry.base_url),
             timeout_s=entry.timeout_s,
             cooldowns=Cooldowns(
@@ -59,6 +58,7 @@ def provider_configs(source: CompanySource) -> list[ProviderConfig]:
             script=(source.folder / source.resolve(entry.script)) if entry.script else None,
         )
         for entry in source.organization.models.values()
+        if entry.key not in skipped
     ]
 
 

@@ -15,7 +15,7 @@ from crewlet.base.clock import Clock
 from crewlet.base.fence import Fence, ServingPosture
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
-from crewlet.config import NodeConfig, prepare_data_directory
+from crewlet.config import NodeConfig, models_without_keys, prepare_data_directory
 from crewlet.coordination import CHANNELS, LEDGER, Channels, Ledger, Slot
 from crewlet.inbox import SeatInboxParts, Trigger, TurnOutcome
 from crewlet.llm import build_models

@@ -20,7 +20,7 @@ def seat_views(epoch: CompanyEpoch, host: Host, activities: SeatActivities) -> t
 def _view(epoch: CompanyEpoch, seat: Seat, host: Host, activities: SeatActivities, *, held: bool) -> SeatView:
     company = epoch.organization
     activity = activities.of(seat.handle)
-    models = _models(company, seat, epoch.models.skipped)
+    models = _models(company, seat, epoch.skipped)
     manager = company.manager(seat.handle)
     return SeatView(
         handle=seat.handle,

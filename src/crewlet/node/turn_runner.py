@@ -21,10 +21,14 @@ __all__ = ["CompanyEpoch", "TurnRunner"]
 
 @dataclass(frozen=True, slots=True)
 class CompanyEpoch:
-    """A company and what was built for it; a turn pins one at its start and reads only that."""
+    """A company and what was built for it; a turn pins one at its start and reads only that.
+
+    ``skipped`` are the entries of its models that are left out for want of a key.
+    """
 
     organization: Organization
     models: Models
+    skipped: frozenset[str]
     engine: TurnEngine
 
     def setup(self, handle: str, tools: SeatTools) -> TurnSetup | None:
@@ -33,12 +37,11 @@ class CompanyEpoch:
         if seat is None:
             return None
         chain = self.organization.model_chain
-        skipped = self.models.skipped
         return TurnSetup(
             seat=seat_brief(self.organization, seat),
             company=company_brief(self.organization),
-            executor=self.models.for_chain(chain(seat, Phase.EXECUTE, skipped=skipped)),
-            reviewer=self.models.for_chain(chain(seat, Phase.REVIEW, skipped=skipped)),
+            executor=self.models.for_chain(chain(seat, Phase.EXECUTE, skipped=self.skipped)),
+            reviewer=self.models.for_chain(chain(seat, Phase.REVIEW, skipped=self.skipped)),
             tools=tools,
         )
 

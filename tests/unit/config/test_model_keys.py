@@ -19,19 +19,20 @@ def _company(*entries: str, llm: str = "") -> Organization:
 def test_an_optional_entry_without_its_key_is_left_out() -> None:
     company = _company(_CLAUDE, "s: {type: scripted, script: s.yaml}")
 
-    assert models_without_keys(company, Variables({}).is_set) == {"claude"}
-    assert models_without_keys(company, Variables({"CLAUDE": "k"}).is_set) == frozenset()
+    assert models_without_keys(company, Variables({})) == {"claude"}
+    assert models_without_keys(company, Variables({"CLAUDE": "k"})) == frozenset()
 
 
-def test_an_empty_key_is_none() -> None:
+@pytest.mark.parametrize("nothing", ["", " \n"])
+def test_an_empty_key_is_none(nothing: str) -> None:
     company = _company(_CLAUDE, "s: {type: scripted, script: s.yaml}")
 
-    assert models_without_keys(company, Variables({"CLAUDE": ""}).is_set) == {"claude"}
+    assert models_without_keys(company, Variables({"CLAUDE": nothing})) == {"claude"}
 
 
 def test_any_other_entry_without_its_key_refuses_the_start_and_names_the_variable() -> None:
     with pytest.raises(ConfigError) as caught:
-        models_without_keys(_company("m: {type: openai, model: x}"), Variables({}).is_set)
+        models_without_keys(_company("m: {type: openai, model: x}"), Variables({}))
 
     assert caught.value.problems[0].path == "providers.llm.m"
     assert "OPENAI_API_KEY is not set" in caught.value.problems[0].problem
@@ -41,8 +42,8 @@ def test_a_seat_left_without_any_model_refuses_the_start_and_is_named() -> None:
     company = _company(_CLAUDE, "s: {type: scripted, script: s.yaml}", llm=", llm: claude")
 
     with pytest.raises(ConfigError, match="seat a"):
-        models_without_keys(company, Variables({}).is_set)
+        models_without_keys(company, Variables({}))
 
 
 def test_a_company_without_models_starts() -> None:
-    assert models_without_keys(_company(), Variables({}).is_set) == frozenset()
+    assert models_without_keys(_company(), Variables({})) == frozenset()

@@ -24,7 +24,7 @@ _EXAMPLE = Path(__file__).parents[3] / "examples" / "company"
 
 
 def _chains(organization: Organization, env: dict[str, str]) -> set[tuple[str, ...]]:
-    skipped = models_without_keys(organization, Variables(env).is_set)
+    skipped = models_without_keys(organization, Variables(env))
     seats = organization.agent_seats
     return {organization.model_chain(seat, phase, skipped=skipped) for seat in seats for phase in Phase}
 

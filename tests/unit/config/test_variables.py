@@ -34,12 +34,11 @@ def test_the_engines_interpreter_is_always_there() -> None:
     assert Variables({})(f"${{{PYTHON_VARIABLE}}}") == sys.executable
 
 
-def test_an_empty_variable_is_known_but_not_set() -> None:
+def test_an_empty_variable_is_known() -> None:
     variables = Variables({"A": ""})
 
     assert variables("${A}") == ""
     assert variables.is_known("A")
-    assert not variables.is_set("A")
 
 
 def test_a_document_tells_its_references_with_their_paths() -> None:

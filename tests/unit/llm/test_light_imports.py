@@ -13,7 +13,7 @@ from crewlet.base.clock import SystemClock
 from crewlet.llm import ModelRequest, ProviderConfig, ScriptedModel, UserMessage, build_models, parse_script
 model = ScriptedModel("offline", parse_script("replies: [{say: hi}]"))
 asyncio.run(model.complete(ModelRequest("", (UserMessage("hi"),))))
-claude = ProviderConfig(key="claude", type="anthropic", model="m")
+claude = ProviderConfig(key="claude", type="anthropic", model="m", api_keys=("${K}",))
 asyncio.run(build_models([claude], resolve=lambda text: "k", clock=SystemClock()).aclose())
 heavy = ("pydantic_ai", "openai", "anthropic", "httpx", "httpx2")
 print([name for name in heavy if name in sys.modules])

@@ -11,7 +11,7 @@ from crewlet.base.errors import ConfigError, Problem
 from crewlet.base.fence import Resolve
 from crewlet.llm import Models, ProviderConfig, build_models
 
-CLAUDE = ProviderConfig(key="claude", type="anthropic", model="some-model")
+CLAUDE = ProviderConfig(key="claude", type="anthropic", model="some-model", api_keys=("${ANTHROPIC_API_KEY}",))
 GPT = ProviderConfig(key="gpt", type="openai", model="some-model", api_keys=("${KEY_A}", "${KEY_B}"))
 LOCAL = ProviderConfig(key="local", type="openai-compatible", model="some-model", base_url="http://127.0.0.1:1/v1")
 
@@ -37,10 +37,6 @@ def built(*configs: ProviderConfig, **known: str) -> Models:
     return build_models(configs, resolve=variables(**known), clock=SystemClock())
 
 
-def test_an_entry_without_keys_takes_the_variable_of_its_type() -> None:
-    assert built(CLAUDE, ANTHROPIC_API_KEY="k").keys == ("claude",)
-
-
 def test_a_compatible_endpoint_needs_no_key() -> None:
     assert built(LOCAL).keys == ("local",)
 
@@ -50,8 +46,8 @@ def test_every_missing_key_is_named_with_its_field_and_its_variable() -> None:
         built(CLAUDE, GPT, KEY_A="k")
 
     assert [(each.path, each.problem) for each in caught.value.problems] == [
-        ("providers.llm.claude.api_keys", "${ANTHROPIC_API_KEY} is not set"),
-        ("providers.llm.gpt.api_keys", "${KEY_B} is not set"),
+        ("providers.llm.claude.api_keys", "there is no key behind ${ANTHROPIC_API_KEY}"),
+        ("providers.llm.gpt.api_keys", "there is no key behind ${KEY_B}"),
     ]
 
 
@@ -60,21 +56,9 @@ def test_an_empty_variable_counts_as_unset() -> None:
         built(CLAUDE, ANTHROPIC_API_KEY=" ")
 
 
-def test_an_optional_entry_without_its_key_is_left_out(offline: ProviderConfig) -> None:
-    optional = ProviderConfig(key="claude", type="anthropic", model="some-model", optional=True)
-
-    models = built(optional, offline)
-
-    assert (models.keys, models.skipped) == (("offline",), {"claude"})
-    assert models.for_chain(("claude", "offline")).keys == ("offline",)
-    assert not models.are_real
-
-
-def test_a_script_never_stands_in_for_a_real_model_that_can_be_used(offline: ProviderConfig) -> None:
-    models = built(CLAUDE, offline, ANTHROPIC_API_KEY="k")
-
-    assert models.for_chain(("claude", "offline")).keys == ("claude",)
-    assert models.for_chain(("offline",)).keys == ("offline",)
+def test_a_company_is_real_as_soon_as_one_of_its_models_is(offline: ProviderConfig) -> None:
+    assert not built(offline).are_real
+    assert built(offline, CLAUDE, ANTHROPIC_API_KEY="k").are_real
 
 
 def test_a_chain_keeps_the_order_it_was_named_in() -> None:
@@ -88,11 +72,9 @@ def test_an_unknown_entry_is_refused_by_name() -> None:
         built(LOCAL).for_chain(("fast",))
 
 
-def test_a_chain_of_which_nothing_is_left_is_refused() -> None:
-    optional = ProviderConfig(key="claude", type="anthropic", model="some-model", optional=True)
-
+def test_an_empty_chain_is_refused() -> None:
     with pytest.raises(ConfigError, match="no model can be used"):
-        built(optional).for_chain(("claude",))
+        built(LOCAL).for_chain(())
 
 
 @pytest.mark.parametrize(
@@ -101,6 +83,8 @@ def test_a_chain_of_which_nothing_is_left_is_refused() -> None:
         (ProviderConfig(key="a", type="scripted"), "script"),
         (ProviderConfig(key="a", type="openai-compatible", model="m"), "base_url"),
         (ProviderConfig(key="a", type="openai-compatible", base_url="http://127.0.0.1:1"), "model"),
+        (ProviderConfig(key="a", type="anthropic", model="m"), "api_keys"),
+        (ProviderConfig(key="a", type="openai", model="m"), "api_keys"),
     ],
 )
 def test_a_missing_field_is_named(config: ProviderConfig, field: str) -> None:

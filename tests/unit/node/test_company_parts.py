@@ -47,13 +47,12 @@ def test_a_model_keeps_its_key_references_until_a_call_needs_them() -> None:
             "cooldowns": {"rate_limit_seconds": 100, "auth_seconds": 200},
         }
     }
-    (config,) = provider_configs(source(acme(providers={"llm": llm}), {"CLAUDE_KEY": "sk-1"}))
+    (config,) = provider_configs(source(acme(providers={"llm": llm}), {"CLAUDE_KEY": "sk-1"}), frozenset())
 
-    assert (config.key, config.type, config.model, config.optional, config.timeout_s) == (
+    assert (config.key, config.type, config.model, config.timeout_s) == (
         "claude",
         "anthropic",
         "some-model",
-        True,
         9,
     )
     assert config.api_keys == ("${CLAUDE_KEY}",)
@@ -65,7 +64,7 @@ def test_a_base_url_is_resolved_and_a_script_counts_from_the_documents_folder() 
         "local": {"type": "openai-compatible", "model": "m", "base_url": "${BASE}/v1"},
         "offline": {"type": "scripted", "script": "replies/script.yaml"},
     }
-    local, offline = provider_configs(source(acme(providers={"llm": llm}), {"BASE": "http://127.0.0.1:1"}))
+    local, offline = provider_configs(source(acme(providers={"llm": llm}), {"BASE": "http://127.0.0.1:1"}), frozenset())
 
     assert (local.base_url, local.script) == ("http://127.0.0.1:1/v1", None)
     assert offline.script == Path("/company/replies/script.yaml")

@@ -9,6 +9,7 @@ import pytest
 
 from crewlet.backends.memory import MemoryLeases
 from crewlet.base.ids import Handle
+from crewlet.config import models_without_keys
 from crewlet.coordination import Lease
 from crewlet.events import Event
 from crewlet.events.types import AgentTurnStarted
@@ -72,8 +73,9 @@ def seen(host: Host, folder: Path, activities: SeatActivities, **environment: st
     (folder / "script.yaml").write_text("replies: [{say: hi}]")
     company = source(acme(roles=ROLES, providers={"llm": LLM}), environment, folder)
     clock = VirtualClock()
-    models = build_models(provider_configs(company), resolve=company.resolve, clock=clock)
-    epoch = CompanyEpoch(company.organization, models, TurnEngine(publish, clock, SeededIds()))
+    skipped = models_without_keys(company.organization, company.resolve)
+    models = build_models(provider_configs(company, skipped), resolve=company.resolve, clock=clock)
+    epoch = CompanyEpoch(company.organization, models, skipped, TurnEngine(publish, clock, SeededIds()))
     return {view.handle: view for view in seat_views(epoch, host, activities)}
 
 
