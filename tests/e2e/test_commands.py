@@ -34,7 +34,8 @@ async def test_init_writes_a_company_that_runs_and_answers_without_a_key(tmp_pat
         asked = await run_command("ask", "ceo", "What first?", cwd=files.directory, program=INSTALLED)
 
         assert (written.code, asked.code) == (0, 0)
-        assert "next: cd start && crewlet run" in written.out
+        assert written.out.splitlines()[-1].startswith("next: cd start && ")
+        assert written.out.endswith("crewlet run\n")
         assert "script, not to a model" in asked.out
         assert "not a real model" in asked.err
         assert "not a real model" in engine.out

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
+from crewlet.base import limits
+
 __all__ = ["Command", "parse"]
 
 _ASK_TIMEOUT_S: Final = 600.0
@@ -80,18 +82,20 @@ def _run(commands: _Commands) -> None:
     parser.add_argument("-c", "--config", default="", help="node file; default: ./crewlet.yaml, or built-in defaults")
     parser.add_argument("--company", default="", help="company document; default: ./company.yaml")
     parser.add_argument(
-        "--log-level", default="", choices=["", "debug", "info", "warn", "error"], help="overrides the file"
+        "--log-level", default="", choices=["debug", "info", "warn", "error"], help="overrides the node file"
     )
-    parser.add_argument("--log-format", default="", choices=["", "console", "text", "json"], help="overrides the file")
+    parser.add_argument("--log-format", default="", choices=["console", "text", "json"], help="overrides the node file")
 
 
 def _ask(commands: _Commands) -> None:
     parser = _add(commands, "ask", "Write to a seat, watch its turns, print the answer.", ("ask_command", "ask"))
     parser.add_argument("seat", help="the handle of an agent seat")
     parser.add_argument("text", help="the message; - reads it from standard input")
-    parser.add_argument("--timeout", type=float, default=_ASK_TIMEOUT_S, help="seconds to wait (default: %(default)g)")
+    parser.add_argument(
+        "--timeout", type=float, default=_ASK_TIMEOUT_S, metavar="S", help="seconds (default: %(default)g)"
+    )
     parser.add_argument("--quiet", action="store_true", help="print the answer alone")
-    parser.add_argument("--json", action="store_true", help="print the message's final standing as JSON")
+    parser.add_argument("--json", action="store_true", help="print how the message stands in the end, as JSON")
     _node_options(parser)
 
 
@@ -107,10 +111,21 @@ def _events(commands: _Commands) -> None:
     parser.add_argument("--type", default="", help="only events of this type")
     parser.add_argument("--seat", default="", help="only events of this seat")
     parser.add_argument(
-        "--limit", type=int, default=_EVENTS_LIMIT, help="how many of the newest (default: %(default)d)"
+        "--limit",
+        type=_page_size,
+        metavar="N",
+        default=_EVENTS_LIMIT,
+        help=f"how many of the newest, up to {limits.EVENT_PAGE_MAX} (default: %(default)d)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
     _node_options(parser)
+
+
+def _page_size(text: str) -> int:
+    if text.isdecimal() and 1 <= int(text) <= limits.EVENT_PAGE_MAX:
+        return int(text)
+    message = f"{text!r} is no whole number from 1 to {limits.EVENT_PAGE_MAX}"
+    raise argparse.ArgumentTypeError(message)
 
 
 def _init(commands: _Commands) -> None:

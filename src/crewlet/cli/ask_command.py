@@ -146,7 +146,11 @@ class _Ask:
 
     def _gave_up(self) -> int:
         self._printer.end()
+        if self._options.json and self._last:
+            sys.stdout.write(json.dumps(self._last, ensure_ascii=False) + "\n")
         reason = one_line(self._last.get("reason") or f"the message is {self._last.get('state', 'on its way')}")
-        where = f"; it goes on without us: GET /messages/{self._last['id']}" if self._last.get("id") else ""
-        sys.stderr.write(f"crewlet: no answer within {self._options.timeout:g} s: {reason}{where}\n")
+        lines = [f"crewlet: no answer within {self._options.timeout:g} s: {reason}"]
+        if self._last.get("id"):
+            lines.append(f"         the work goes on; GET /messages/{self._last['id']} says how it stands")
+        sys.stderr.writelines(f"{line}\n" for line in lines)
         return _EXIT_TIMEOUT

@@ -122,12 +122,30 @@ class ApiClient:
         """The node's own sentence, but for a token: where ours came from is what helps."""
         sentence = str(said.get("message", "")) or f"{self._where.url} answered {status}"
         if status == _UNAUTHORIZED:
-            sentence = f"{self._where.url} refuses the token ({self._where.found_in}); set CREWLET_API_TOKEN or give -c"
+            sentence = self._without_access()
         return ApiRefused(status, str(said.get("error", "refused")), sentence, said)
 
+    def _without_access(self) -> str:
+        where = self._where
+        if where.token:
+            return f"{where.url} refuses the token ({where.found_in}); set CREWLET_API_TOKEN or give -c"
+        return (
+            f"{where.url} wants a token, and there is none to show ({where.found_in}); is it this folder's node that "
+            "runs there? Set CREWLET_API_TOKEN, or give -c with its node file"
+        )
+
     def _unreachable(self, error: Exception) -> str:
-        why = str(error) or type(error).__name__
+        why = "nothing listens there" if _is_refusal(error) else str(error) or type(error).__name__
         return f"no node answers at {self._where.url} ({why}); start one with `crewlet run`, or give --url or -c"
+
+
+def _is_refusal(error: BaseException | None) -> bool:
+    """Whether the connection was turned away, at the root of whatever a library made of it."""
+    while error is not None:
+        if isinstance(error, ConnectionRefusedError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _object_in(body: bytes) -> dict[str, Any]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from pathlib import Path
 
 from crewlet.cli.client import environment
+from crewlet.cli.own_name import own_name
 
 __all__ = ["init", "schema", "validate"]
 
@@ -19,7 +21,7 @@ def init(options: argparse.Namespace) -> int:
     directory = Path(options.directory)
     for path in write_starter(directory):
         sys.stdout.write(f"wrote {path}\n")
-    sys.stdout.write(f"next: cd {directory} && crewlet run\n")
+    sys.stdout.write(f"next: cd {shlex.quote(str(directory))} && {own_name(seen_from=directory)} run\n")
     return 0
 
 

@@ -59,6 +59,8 @@ async def _events(options: argparse.Namespace) -> int:
         shown = {row["id"] for row in page["events"]}
         for row in reversed(page["events"]):
             _print_event(row, as_json=options.json)
+        if not page["events"]:
+            sys.stderr.write(f"crewlet: {_nothing_of(options)}\n")
         if frames is None:
             return 0
         async for frame in frames:
@@ -66,6 +68,13 @@ async def _events(options: argparse.Namespace) -> int:
             if event and event.get("id") not in shown and _wanted(event, options):
                 _print_event(event, as_json=options.json)
     return 0
+
+
+def _nothing_of(options: argparse.Namespace) -> str:
+    """That nothing was found is said, and not on the output: a misspelt type or seat would look like a quiet night."""
+    wanted = [f"of {what} {name!r}" for what, name in (("type", options.type), ("seat", options.seat)) if name]
+    names = " (is the name right? `crewlet events` and `crewlet seats` show names)" if wanted else ""
+    return f"{' '.join(['no event', *wanted])} in this node's log{names}"
 
 
 def _wanted(event: Mapping[str, Any], options: argparse.Namespace) -> bool:

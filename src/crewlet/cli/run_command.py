@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import importlib
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from crewlet.base.ids import RandomIds
 from crewlet.base.logging import configure_logging
 from crewlet.base.standard_streams import LastingStream
 from crewlet.cli.client import environment
+from crewlet.cli.own_name import own_name
 from crewlet.config import (
     ApiConfig,
     LoadedCompany,
@@ -167,12 +167,8 @@ def _greet(settings: NodeSettings, node: Node) -> None:
 
 def _command(settings: NodeSettings) -> tuple[str, str]:
     """How to call the commands from here so that they find this very node: the program, and the options it needs."""
-    program = Path(sys.argv[0])
-    on_path = shutil.which("crewlet")
-    is_found = on_path is not None and Path(on_path).resolve() == program.resolve()
-    name = os.path.relpath(program) if program.name == "crewlet" and not is_found else "crewlet"
     file = settings.config.file
-    return name, "" if file == Path(_NODE_FILE).resolve() else f" -c {os.path.relpath(file)}"
+    return own_name(), "" if file == Path(_NODE_FILE).resolve() else f" -c {os.path.relpath(file)}"
 
 
 def _node_file(options: argparse.Namespace) -> LoadedNode:

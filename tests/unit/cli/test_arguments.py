@@ -46,6 +46,8 @@ def test_options_have_their_defaults() -> None:
         ["ask", "ceo"],
         ["ask", "ceo", "Hello", "--timeout", "soon"],
         ["events", "--limit", "many"],
+        ["events", "--limit", "0"],
+        ["events", "--limit", "401"],
         ["schema", "world"],
         ["init"],
         ["run", "--log-level", "loud"],

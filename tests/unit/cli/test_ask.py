@@ -120,6 +120,17 @@ async def test_no_answer_in_time_ends_with_code_3_and_what_is_known(
     assert "GET /messages/m-1" in said.err
 
 
+async def test_no_answer_in_time_is_json_for_programs_too(
+    server: ApiServer, company: Company, capsys: pytest.CaptureFixture[str]
+) -> None:
+    company.standings = [standing("working")]
+
+    code = await asks(server, "--timeout", "0.3", "--json")
+
+    message = json.loads(capsys.readouterr().out)
+    assert (code, message["id"], message["state"]) == (3, "m-1", "working")
+
+
 async def test_a_node_in_trouble_is_asked_again(
     server: ApiServer, company: Company, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -214,6 +225,28 @@ async def test_a_refused_token_is_said_with_where_it_came_from(
     assert "another" not in said.err
 
 
+async def test_a_missing_token_is_not_called_a_refused_one(
+    server: ApiServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CREWLET_API_TOKEN")
+
+    code = await asks(server)
+
+    said = capsys.readouterr().err
+    assert code == 1
+    assert "wants a token, and there is none to show" in said
+    assert "operator-token cannot be read" in said
+
+
+@pytest.mark.parametrize("argv", [["ask", "ceo", "Hi"], ["seats"]])
+async def test_no_node_there_is_said_the_same_by_each_command(
+    capsys: pytest.CaptureFixture[str], argv: list[str]
+) -> None:
+    await crewlet(*argv, "--url", "http://127.0.0.1:9")
+
+    assert "no node answers at http://127.0.0.1:9 (nothing listens there)" in capsys.readouterr().err
+
+
 async def test_no_node_there_is_said_with_the_remedy(capsys: pytest.CaptureFixture[str]) -> None:
     code = await crewlet("ask", "ceo", "Hi", "--url", "http://127.0.0.1:9")
 
@@ -264,6 +297,16 @@ async def test_events_are_shown_oldest_first_and_each_in_one_line(
     assert code == 0
     assert [line.split()[1] for line in lines] == ["agent_turn_started", "agent_turn_completed"]
     assert "\x1b" not in lines[0]
+
+
+async def test_a_name_that_no_event_has_is_not_passed_over_in_silence(
+    server: ApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = await crewlet("events", "--url", server.url, "--type", "agent_turn_complete")
+
+    said = capsys.readouterr()
+    assert (code, said.out) == (0, "")
+    assert "no event of type 'agent_turn_complete' in this node's log" in said.err
 
 
 async def test_a_result_for_programs_holds_no_warning(
