@@ -27,10 +27,10 @@ def _problems(what: str, identities: Sequence[tuple[str, str, str, bool]]) -> It
                 f"{path}.name", f"its name makes no valid {what} ({identity!r})", f"add `{field}`: {HANDLE_GRAMMAR}"
             )
         elif identity in first:
-            origin = "" if is_written else ", minted from the name"
+            origin = "" if is_written else ", minted from the name,"
             yield Problem(
                 f"{path}.{field if is_written else 'name'}",
-                f"{what} {identity!r}{origin}, is already that of {first[identity]}",
+                f"{what} {identity!r}{origin} is already that of {first[identity]}",
                 f"give one of them another `{field}`",
             )
         else:
