@@ -151,4 +151,5 @@ def _told(differences: dict[str, tuple[object, object]]) -> str:
 
 def _refused(subscription: Subscription, why: str) -> StartRefused:
     name = topics.durable_name(subscription.topic, subscription.group)
-    return StartRefused(f"mailbox {name} of {subscription.topic} cannot be used: {why}", "delete this consumer")
+    remedy = f"delete this consumer; of an embedded broker: stop it and remove …/obs/{name} below its store directory"
+    return StartRefused(f"mailbox {name} of {subscription.topic} cannot be used: {why}", remedy)
