@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import time
 from datetime import UTC, datetime, timedelta
+
+import pytest
 
 from crewlet.base.clock import SystemClock
 from crewlet.base.ids import RandomIds
@@ -22,6 +25,16 @@ def test_elapsed_time_never_goes_back() -> None:
     read = [clock.elapsed_s() for _ in range(100)]
 
     assert read == sorted(read)
+
+
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="this system has no clock that counts sleep")
+def test_elapsed_time_counts_the_machines_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept_s = 3600.0
+    awake_s = time.clock_gettime(time.CLOCK_MONOTONIC)
+    clocks = {time.CLOCK_BOOTTIME: awake_s + slept_s, time.CLOCK_MONOTONIC: awake_s}
+    monkeypatch.setattr(time, "clock_gettime", clocks.__getitem__)
+
+    assert SystemClock().elapsed_s() == awake_s + slept_s
 
 
 def test_uuids_are_random_ones_and_differ() -> None:
