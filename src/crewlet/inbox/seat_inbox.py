@@ -11,8 +11,9 @@ from typing import Protocol
 import structlog
 
 from crewlet import topics
+from crewlet.base import limits
 from crewlet.base.clock import Clock
-from crewlet.base.errors import CrewletError, Fenced, StoppedByPerson
+from crewlet.base.errors import CrewletError, Fenced, StoppedByPerson, Unavailable
 from crewlet.base.fence import Fence, Posture
 from crewlet.base.ids import Ids, TurnId
 from crewlet.base.trace import child_of
@@ -138,7 +139,7 @@ class SeatInbox:
     async def _conclude(self, trigger: Trigger, outcome: TurnOutcome) -> Outcome:
         verdict = verdict_of(outcome, headroom=trigger.headroom)
         if verdict.record or verdict.abandoned:
-            await self._parts.settle(trigger, outcome)
+            await self._settle(trigger, outcome)
         if verdict.abandoned:
             await self._say_skipped(
                 trigger.lead, verdict.abandoned, detail=outcome.error, turn_id=outcome.turn_id, abandoned=True
@@ -147,6 +148,20 @@ class SeatInbox:
             return Nak(outcome.error_kind or outcome.error)
         await self._record(trigger, turn_id=outcome.turn_id, outcome=str(outcome.decision))
         return Ack()
+
+    async def _settle(self, trigger: Trigger, outcome: TurnOutcome) -> None:
+        """Hand the answer over, tried a few times: handing the delivery back instead would run the whole turn again."""
+        pause_s = limits.ANSWER_BACKOFF_FIRST_S
+        for _ in range(limits.ANSWER_ATTEMPTS_MAX - 1):
+            try:
+                await self._parts.settle(trigger, outcome)
+            except Unavailable as error:
+                _log.warning("answer_not_handed_over", seat=self._handle, turn=outcome.turn_id, error=str(error))
+                await asyncio.sleep(pause_s)
+                pause_s *= 2
+            else:
+                return
+        await self._parts.settle(trigger, outcome)
 
     async def _record(self, trigger: Trigger, *, turn_id: str, outcome: str) -> None:
         ids = [event.id for event in trigger.events]

@@ -12,6 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from crewlet.backends.memory.records import MemoryBucket, MemoryRecordStore
+from crewlet.base import limits
 from crewlet.base.errors import Fenced, StoppedByPerson, Unavailable
 from crewlet.base.fence import Fence
 from crewlet.base.ids import TurnId
@@ -415,7 +416,22 @@ async def test_an_answer_that_could_not_be_handed_over_gives_the_work_back_unrec
     outcome = await node.gets()
 
     assert (before, outcome) == (None, Ack())
-    assert node.steps == ["run", "settle done", "run", "settle done", "record"]
+    tried = ["settle done"] * limits.ANSWER_ATTEMPTS_MAX
+    assert node.steps == ["run", *tried, "run", "settle done", "record"]
+
+
+async def test_an_outage_while_the_answer_is_handed_over_runs_no_turn_again(node: Node) -> None:
+    """A restart of the broker takes a second; a turn takes minutes and money."""
+    node.settling = Unavailable("the link dropped")
+    handled = asyncio.create_task(node.gets())
+    await asyncio.sleep(3)
+    node.settling = None
+
+    outcome = await handled
+
+    assert outcome == Ack()
+    assert node.steps.count("run") == 1
+    assert await recorded(node) == "done"
 
 
 async def test_a_fault_of_the_turn_is_not_swallowed(node: Node) -> None:
