@@ -16,16 +16,18 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from crewlet.backends.nats import JetStream, TlsFiles, connect
+from crewlet.backends.nats import JetStream, JetStreamQueue, TlsFiles, connect
 from crewlet.backends.nats.binary import find_server
 from crewlet.base.errors import StartRefused, Unavailable
+from crewlet.queue import QueueConfig
 from crewlet.testing import wait_until
 
 TOKEN = "a-token-of-the-tests"
+BY_TOKEN = f"authorization {{ token: {TOKEN} }}"
 
 
 @asynccontextmanager
-async def external_broker(directory: Path, *lines: str) -> AsyncGenerator[str]:
+async def external_broker(directory: Path, *lines: str, login: str = BY_TOKEN) -> AsyncGenerator[str]:
     """A server that asks for the token; ``lines`` are added to its configuration. Yields its url."""
     ports = directory / "ports"
     ports.mkdir()
@@ -33,7 +35,7 @@ async def external_broker(directory: Path, *lines: str) -> AsyncGenerator[str]:
     common = (
         f'ports_file_dir: "{ports}"',
         f'jetstream {{ store_dir: "{directory}" }}',
-        f"authorization {{ token: {TOKEN} }}",
+        login,
     )
     config.write_text("\n".join(['listen: "127.0.0.1:-1"', *common, *lines]))
     process = await asyncio.create_subprocess_exec(
@@ -91,6 +93,19 @@ async def test_of_several_addresses_the_one_that_answers_is_used(tmp_path: Path)
     async with external_broker(tmp_path) as url:
         wire = await connect(f"nats://127.0.0.1:1, {url}", token=TOKEN)
         await JetStream(wire).account_info()
+        await wire.close()
+
+
+async def test_an_account_that_allows_too_few_consumers_is_refused_with_the_number_to_allow(tmp_path: Path) -> None:
+    """It would serve a small company, and drop the mail of a larger one without a word."""
+    account = f"accounts {{ a: {{ jetstream: {{ max_consumers: 50 }}, users: [ {{ user: u, password: {TOKEN} }} ] }} }}"
+    async with external_broker(tmp_path, login=account) as url:
+        wire = await connect(url.replace("//", f"//u:{TOKEN}@"))
+        queue = JetStreamQueue(wire, JetStream(wire), node="one", config=QueueConfig(), storage="memory")
+
+        with pytest.raises(StartRefused, match=r"max_consumers .* 100,000"):
+            await queue.start()
+        await queue.close()
         await wire.close()
 
 

@@ -31,7 +31,7 @@ def models_without_keys(organization: Organization, resolve: Resolve) -> frozens
     if problems:
         raise ConfigError(*problems)
     for each in left_out:
-        _log.info("llm_entry_skipped", provider=each.key, variables=each.variables)
+        _log.info("llm_entry_skipped", provider=each.key, variables=[*each.variables])
     return optional
 
 

@@ -10,6 +10,7 @@ import msgspec
 from crewlet.base.errors import CrewletError
 
 __all__ = [
+    "CONSUMER_LIMIT_REACHED",
     "CONSUMER_NOT_FOUND",
     "MESSAGE_NOT_FOUND",
     "STREAM_NAME_IN_USE",
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 CONSUMER_NOT_FOUND: Final = 10014
+CONSUMER_LIMIT_REACHED: Final = 10026
 MESSAGE_NOT_FOUND: Final = 10037
 STREAM_NAME_IN_USE: Final = 10058
 STREAM_NOT_FOUND: Final = 10059

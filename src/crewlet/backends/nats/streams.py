@@ -10,7 +10,15 @@ import structlog
 
 from crewlet import topics
 from crewlet.backends.nats.jetstream_api import JetStream
-from crewlet.backends.nats.jetstream_types import STREAM_NAME_IN_USE, ApiError, Storage, StreamConfig, StreamInfo, ns
+from crewlet.backends.nats.jetstream_types import (
+    CONSUMER_LIMIT_REACHED,
+    STREAM_NAME_IN_USE,
+    ApiError,
+    Storage,
+    StreamConfig,
+    StreamInfo,
+    ns,
+)
 from crewlet.base import limits
 from crewlet.base.errors import StartRefused
 from crewlet.queue import QueueConfig
@@ -119,6 +127,10 @@ class Streams:
         try:
             info = await self._api.stream_create(wanted)
         except ApiError as error:
+            if error.err_code == CONSUMER_LIMIT_REACHED:
+                least = limits.BROKER_MAX_CONSUMERS
+                remedy = f"raise the account's max_consumers at the broker to {least:,} or more, or set none"
+                raise _refused(wanted.name, f"the account allows fewer than {least:,} consumers", remedy) from error
             if error.err_code != STREAM_NAME_IN_USE:
                 raise _refused(wanted.name, str(error)) from error
             info = await self._adopt(wanted)
@@ -186,5 +198,5 @@ def _told(differences: dict[str, tuple[object, object]]) -> str:
     return ", ".join(f"{name} is {have!r}, wanted {want!r}" for name, (want, have) in differences.items())
 
 
-def _refused(stream: str, why: str) -> StartRefused:
-    return StartRefused(f"stream {stream} cannot be used: {why}", "move the stream away or fix its settings")
+def _refused(stream: str, why: str, remedy: str = "move the stream away or fix its settings") -> StartRefused:
+    return StartRefused(f"stream {stream} cannot be used: {why}", remedy)
