@@ -33,7 +33,7 @@ class TurnPrinter:
                 f"to {event.get('recipient')}: {_clip(event.get('content'), _RESULT_MAX_CHARS)}"
             ),
             "a2a_channel_closed": lambda _: "closed the channel",
-            "provider_fallback": lambda event: f"{event.get('from_provider_key')} gave way: {event.get('reason')}",
+            "provider_fallback": _fallback,
             "llm_unavailable": lambda event: f"no model answers: {event.get('error')}",
             "turn.guard_breach": lambda event: f"the guard {event.get('kind')} ended the turn: {event.get('detail')}",
             "turn_trigger_skipped": lambda event: f"skipped: {event.get('reason')}",
@@ -115,6 +115,12 @@ def _turn_started(event: Mapping[str, Any]) -> str:
 def _phase_started(event: Mapping[str, Any]) -> str:
     note = " (a script, not a real model)" if event.get("model") == "scripted" else ""
     return f"{event.get('phase')} ({event.get('iteration', 1)}) with {event.get('provider_key')}{note}"
+
+
+def _fallback(event: Mapping[str, Any]) -> str:
+    successor = event.get("to_provider_key")
+    what = f"gave way to {successor}" if successor else "did not answer"
+    return f"{event.get('from_provider_key')} {what}: {event.get('reason')}"
 
 
 def _turn_completed(event: Mapping[str, Any]) -> str:

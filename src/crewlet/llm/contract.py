@@ -168,7 +168,8 @@ class ChainExhausted(CrewletError):
     def __init__(self, tried: tuple[str, ...], last: ModelFailure) -> None:
         self.tried = tried
         self.last = last
-        super().__init__(f"no model answered ({', '.join(tried)}): {last}")
+        several = f" ({', '.join(tried)})" if len(tried) > 1 else ""
+        super().__init__(f"no model answered{several}: {last}")
 
 
 @dataclass(frozen=True, slots=True)

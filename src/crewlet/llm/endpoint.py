@@ -176,7 +176,13 @@ class Endpoint:
         _log.info("llm_negotiated_down", provider=config.key, wire=wire, streams=self._manner.streams)
 
     def _failed(self, error: Exception) -> ModelFailure:
-        return failure_of(error, provider_key=self._config.key, now=self._clock.now(), secrets=self._secrets)
+        return failure_of(
+            error,
+            provider_key=self._config.key,
+            has_address=bool(self._config.base_url),
+            now=self._clock.now(),
+            secrets=self._secrets,
+        )
 
     def _backend(self, manner: _Manner) -> str:
         """Who said it: only the same endpoint, spoken to in the same way, can read its own blocks again."""

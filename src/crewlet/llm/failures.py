@@ -27,6 +27,7 @@ _BY_STATUS = {
     425: FailureKind.SERVER,
     429: FailureKind.RATE_LIMITED,
 }
+_NOT_FOUND_STATUS = 404
 _SERVER_STATUS_FROM = 500
 _REQUEST_STATUS_FROM = 400
 
@@ -54,13 +55,19 @@ _BY_CATEGORY: tuple[tuple[type[Exception], FailureKind], ...] = (
 _TOO_LONG = ("context length", "context window", "prompt is too long", "input is too long", "too many tokens")
 
 
-def failure_of(error: Exception, *, provider_key: str, now: datetime, secrets: Iterable[str]) -> ModelFailure:
-    """The failure that ``error`` stands for; it keeps no reference to ``error`` and no secret in its text."""
+def failure_of(
+    error: Exception, *, provider_key: str, has_address: bool, now: datetime, secrets: Iterable[str]
+) -> ModelFailure:
+    """The failure that ``error`` stands for; it keeps no reference to ``error`` and no secret in its text.
+
+    ``has_address``: the entry names an endpoint of its own, so that is what a remedy may point to.
+    """
     kind = _kind_of(error)
     headers = error.headers if isinstance(error, exceptions.ModelHTTPError) else None
+    remedy = _remedy(kind, error, f"providers.llm.{provider_key}", has_address=has_address)
     return ModelFailure(
         kind,
-        f"{provider_key}: {_words(kind)}: {redacted(_text_of(error), secrets)}",
+        f"{provider_key}: {_words(kind)}: {redacted(_text_of(error), secrets).removesuffix('.')}{remedy}",
         provider_key=provider_key,
         retry_after_s=reset_after_s(headers, now) if headers else None,
     )
@@ -85,6 +92,19 @@ def _kind_of(error: Exception) -> FailureKind:
         return FailureKind.BAD_REQUEST
     # An answer that nobody can read is the server's fault, whatever its reader raised over it.
     return FailureKind.SERVER
+
+
+def _remedy(kind: FailureKind, error: Exception, entry: str, *, has_address: bool) -> str:
+    """What to look at, in brackets; nothing where the vendor's own words say it better. Addresses may hold secrets."""
+    if kind is FailureKind.AUTH:
+        return f" (check {entry}.api_keys)"
+    if kind is FailureKind.NETWORK and has_address:
+        return f" (does a server answer at {entry}.base_url?)"
+    if kind is FailureKind.NETWORK:
+        return " (does this machine reach the vendor?)"
+    if isinstance(error, exceptions.ModelHTTPError) and error.status_code == _NOT_FOUND_STATUS:
+        return f" (check {entry}.model{' and base_url' if has_address else ''})"
+    return ""
 
 
 def _words(kind: FailureKind) -> str:

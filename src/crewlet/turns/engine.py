@@ -141,7 +141,7 @@ class TurnEngine:
             **scope.events.of_turn,
             phase="" if scope.open_phase is None else scope.open_phase.phase,
             chain=chain,
-            error=end.error,
+            error=str(cause.last) if isinstance(cause, ChainExhausted) else end.error,
             error_kind=end.phase_error_kind,
         )
         await scope.events.tell(unavailable)

@@ -72,6 +72,7 @@ async def test_nobody_listening_is_a_network_failure(make_model: MakeModel, wire
         await make_model(wire, url="http://127.0.0.1:9/v1").complete(HELLO)
 
     assert caught.value.kind is FailureKind.NETWORK
+    assert str(caught.value).endswith(".base_url?)")
 
 
 async def test_an_error_inside_a_stream_counts_as_the_same_error_before_it(
@@ -130,3 +131,19 @@ async def test_a_key_that_the_vendor_quotes_is_not_passed_on(
     assert KEY not in repr(failure)
     assert failure.__cause__ is None
     assert failure.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("reply", "field"),
+    [
+        (HttpError(status=401, type="authentication_error"), "providers.llm.smart.api_keys"),
+        (HttpError(status=404, code="model_not_found", message="no such model"), "providers.llm.smart.model"),
+    ],
+)
+async def test_a_failure_names_the_field_that_mends_it(
+    server: ModelServer, make_model: MakeModel, wire: str, reply: ServerReply, field: str
+) -> None:
+    server.will(reply)
+
+    with pytest.raises(ModelFailure, match=rf"\(check {field}"):
+        await make_model(wire).complete(HELLO)

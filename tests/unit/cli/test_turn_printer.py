@@ -178,3 +178,12 @@ def test_plain_text_holds_nothing_but_what_can_be_seen(text: str) -> None:
 
 def test_plain_text_keeps_what_people_write() -> None:
     assert plain("Grüße 👩‍💻,\n\tא [31m") == "Grüße 👩‍💻,\n\tא [31m"
+
+
+@pytest.mark.parametrize(
+    ("to", "says"), [("gpt", "claude gave way to gpt: network"), ("", "claude did not answer: network")]
+)
+def test_a_model_that_gives_way_is_told_with_its_successor(to: str, says: str) -> None:
+    moved = {"type": "provider_fallback", "agent_handle": "ceo", "from_provider_key": "claude", "reason": "network"}
+
+    assert printed({**moved, "to_provider_key": to}) == f"{'ceo':>10}  {says}\n"

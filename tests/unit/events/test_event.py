@@ -10,7 +10,14 @@ import pytest
 
 from crewlet.base.trace import Trace
 from crewlet.events import Body, new_event, register
-from crewlet.events.types import AgentSpawned, ExternalNotification, OrgStarted
+from crewlet.events.types import (
+    AgentSpawned,
+    AgentTurnProgress,
+    ExternalNotification,
+    InboundDelivery,
+    LlmUnavailable,
+    OrgStarted,
+)
 from crewlet.testing import SeededIds
 from tests.unit.events.samples import BODIES, NOON, TRACE, full_event
 
@@ -58,6 +65,28 @@ def test_an_unknown_type_is_summed_up_by_its_name_and_acted_by_what_it_kept() ->
 
     assert event.summary == "org_started"
     assert event.actor == "agent-1"
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (
+            InboundDelivery(integration="operator", label="operator:message", recipient="ceo", sender="operator:ada"),
+            "message of operator:ada for ceo",
+        ),
+        (AgentTurnProgress(turn_id="t1", agent_handle="ceo", phase="execute", state="opened"), "ceo: execute opened"),
+        (
+            AgentTurnProgress(turn_id="t1", agent_handle="ceo", phase="execute", round_num=2, state="calling"),
+            "ceo: execute round 2 calling",
+        ),
+        (
+            LlmUnavailable(turn_id="t1", agent_handle="ceo", chain=("down",), error="down: network: no answer"),
+            "no model answered ceo (down): down: network: no answer",
+        ),
+    ],
+)
+def test_a_summary_reads_as_a_sentence(body: Body, says: str) -> None:
+    assert full_event(body).summary == says
 
 
 def test_a_summary_is_cut_to_a_line_s_length() -> None:

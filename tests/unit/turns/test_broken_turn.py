@@ -69,6 +69,7 @@ async def test_a_chain_that_is_exhausted_says_so_and_the_trigger_comes_back() ->
     assert (outcome.decision, outcome.finished, outcome.error_kind) == (Decision.FAILED, False, "llm_unavailable")
     told = stage.only(LlmUnavailable)
     assert (told.chain, told.error_kind, told.phase) == (("first", "second"), "rate_limited", "execute")
+    assert (told.error, stage.completed.error) == (str(exhausted.last), str(exhausted))
     moves = stage.all_of(ProviderFallback)
     assert [(m.from_provider_key, m.to_provider_key, m.phase, m.iteration) for m in moves] == [
         ("first", "second", "execute", 1),

@@ -116,7 +116,8 @@ class InboundDelivery(Body, frozen=True, kw_only=True, omit_defaults=True):
 
     def summary(self) -> str:
         """Who sent what to whom."""
-        return f"{self.sender} sent {self.label} for {self.recipient}"
+        what = self.label.removeprefix(f"{self.integration}:")
+        return f"{what} of {self.sender} for {self.recipient}"
 
     def actor(self) -> str:
         """The sender."""

@@ -213,7 +213,8 @@ class AgentTurnProgress(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
 
     def summary(self) -> str:
         """Where the turn stands."""
-        return f"{self.agent_handle}: {self.phase} round {self.round_num} {self.state}"
+        where = f" round {self.round_num}" if self.round_num >= 0 else ""
+        return f"{self.agent_handle}: {self.phase}{where} {self.state}"
 
 
 @register
