@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import cast
 
 from crewlet.llm import AssistantMessage, Message, ModelRequest, ToolCall, ToolResultMessage, ToolSpec, UserMessage
 from crewlet.testing.model_replies import Answer, HttpError
+from crewlet.testing.model_wire_parts import Json, pieces, streamed, text_of
 
 __all__ = ["error_body", "error_event", "messages_body", "messages_events", "messages_request"]
 
-_PIECE_CHARS = 8
 _TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -22,8 +22,6 @@ _TYPES = {
     429: "rate_limit_error",
     529: "overloaded_error",
 }
-
-Json = dict[str, Any]
 
 
 def _error(error: HttpError) -> Json:
@@ -38,7 +36,7 @@ def error_body(error: HttpError) -> str:
 
 def error_event(error: HttpError) -> str:
     """The same, inside a stream that had begun well."""
-    return _sse("error", _error(error))
+    return streamed(_error(error), "error")
 
 
 def messages_body(answer: Answer, model: str) -> str:
@@ -58,30 +56,30 @@ def messages_body(answer: Answer, model: str) -> str:
 
 def messages_events(answer: Answer, model: str) -> Iterator[str]:
     """The same as server-sent events; the stop is missing from a reply that is cut."""
-    yield _sse("message_start", {"type": "message_start", "message": _message(answer, model)})
-    yield _sse("ping", {"type": "ping"})
+    yield streamed({"type": "message_start", "message": _message(answer, model)}, "message_start")
+    yield streamed({"type": "ping"}, "ping")
     for index, (block, deltas) in enumerate(_blocks(answer)):
-        yield _sse("content_block_start", {"type": "content_block_start", "index": index, "content_block": block})
+        yield streamed({"type": "content_block_start", "index": index, "content_block": block}, "content_block_start")
         for delta in deltas:
-            yield _sse("content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta})
-        yield _sse("content_block_stop", {"type": "content_block_stop", "index": index})
+            yield streamed({"type": "content_block_delta", "index": index, "delta": delta}, "content_block_delta")
+        yield streamed({"type": "content_block_stop", "index": index}, "content_block_stop")
     if answer.cut or answer.reset:
         return
     delta: Json = {"stop_reason": _stop(answer), "stop_sequence": None, "stop_details": _details(answer)}
-    yield _sse("message_delta", {"type": "message_delta", "delta": delta, "usage": _usage(answer)})
-    yield _sse("message_stop", {"type": "message_stop"})
+    yield streamed({"type": "message_delta", "delta": delta, "usage": _usage(answer)}, "message_delta")
+    yield streamed({"type": "message_stop"}, "message_stop")
 
 
 def _blocks(answer: Answer) -> Iterator[tuple[Json, list[Json]]]:
     if answer.thinking:
-        deltas: list[Json] = [{"type": "thinking_delta", "thinking": piece} for piece in _pieces(answer.thinking)]
+        deltas: list[Json] = [{"type": "thinking_delta", "thinking": piece} for piece in pieces(answer.thinking)]
         deltas.append({"type": "signature_delta", "signature": answer.signature})
         yield {"type": "thinking", "thinking": "", "signature": ""}, deltas
     if answer.text:
-        yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in _pieces(answer.text)]
+        yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in pieces(answer.text)]
     for call in answer.calls:
         block: Json = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
-        yield block, [{"type": "input_json_delta", "partial_json": piece} for piece in _pieces(call.arguments)]
+        yield block, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces(call.arguments)]
 
 
 def _message(answer: Answer, model: str) -> Json:
@@ -132,31 +130,16 @@ def messages_request(body: Json) -> ModelRequest:
                 ToolCall(block["id"], block["name"], block["input"]) for block in blocks if block["type"] == "tool_use"
             )
             names.update({call.id: call.name for call in calls})
-            messages.append(AssistantMessage(_text(blocks), calls=calls))
+            messages.append(AssistantMessage(text_of(blocks), calls=calls))
             continue
         for block in blocks:
             if block["type"] == "tool_result":
                 call_id = block["tool_use_id"]
                 is_error = bool(block.get("is_error"))
-                messages.append(ToolResultMessage(call_id, names.get(call_id, ""), _text(block["content"]), is_error))
+                messages.append(ToolResultMessage(call_id, names.get(call_id, ""), text_of(block["content"]), is_error))
             elif block["type"] == "text":
                 messages.append(UserMessage(block["text"]))
     tools = tuple(
         ToolSpec(tool["name"], tool.get("description") or "", tool["input_schema"]) for tool in body.get("tools") or ()
     )
-    return ModelRequest(_text(body.get("system")), tuple(messages), tools)
-
-
-def _text(content: object) -> str:
-    if content is None or isinstance(content, str):
-        return content or ""
-    return "".join(str(part.get("text", "")) for part in cast("list[Json]", content))
-
-
-def _pieces(text: str) -> Iterator[str]:
-    for start in range(0, len(text), _PIECE_CHARS):
-        yield text[start : start + _PIECE_CHARS]
-
-
-def _sse(kind: str, data: Json) -> str:
-    return f"event: {kind}\ndata: {json.dumps(data)}\n\n"
+    return ModelRequest(text_of(body.get("system")), tuple(messages), tools)

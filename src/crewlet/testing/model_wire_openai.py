@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import cast
 
 from crewlet.llm import AssistantMessage, Message, ModelRequest, ToolCall, ToolResultMessage, ToolSpec, UserMessage
 from crewlet.testing.model_replies import Answer, CallOut, HttpError
+from crewlet.testing.model_wire_parts import Json, pieces, streamed, text_of
 
 __all__ = [
     "chat_body",
@@ -20,9 +21,6 @@ __all__ = [
 ]
 
 _CREATED = 1_700_000_000
-_PIECE_CHARS = 8
-
-Json = dict[str, Any]
 
 
 def error_body(error: HttpError) -> str:
@@ -56,23 +54,23 @@ def chat_events(answer: Answer, model: str) -> Iterator[str]:
     """The same as server-sent events; the last two, the stop and the usage, are missing from a reply that is cut."""
 
     def event(delta: Json, stop: str | None = None) -> str:
-        return _sse(_chunk(model, [{"index": 0, "delta": delta, "finish_reason": stop, "logprobs": None}]))
+        return streamed(_chunk(model, [{"index": 0, "delta": delta, "finish_reason": stop, "logprobs": None}]))
 
     yield event({"role": "assistant", "content": ""})
-    for piece in _pieces(answer.thinking):
+    for piece in pieces(answer.thinking):
         yield event({"reasoning_content": piece})
-    for piece in _pieces(answer.text):
+    for piece in pieces(answer.text):
         yield event({"content": piece})
     if answer.refusal:
         yield event({"refusal": answer.refusal})
     for index, call in enumerate(answer.calls):
         yield event({"tool_calls": [{"index": index, **_chat_call(call, arguments="")}]})
-        for piece in _pieces(call.arguments):
+        for piece in pieces(call.arguments):
             yield event({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     if answer.cut or answer.reset:
         return
     yield event({}, _chat_stop(answer))
-    yield _sse({**_chunk(model, []), "usage": _chat_usage(answer)})
+    yield streamed({**_chunk(model, []), "usage": _chat_usage(answer)})
     yield "data: [DONE]\n\n"
 
 
@@ -114,16 +112,16 @@ def chat_request(body: Json) -> ModelRequest:
     for item in cast("list[Json]", body["messages"]):
         match item["role"]:
             case "system" | "developer":
-                system.append(_text(item["content"]))
+                system.append(text_of(item["content"]))
             case "assistant":
                 calls = tuple(_call_in(call["id"], call["function"]) for call in item.get("tool_calls") or ())
                 names.update({call.id: call.name for call in calls})
-                messages.append(AssistantMessage(_text(item.get("content")), calls=calls))
+                messages.append(AssistantMessage(text_of(item.get("content")), calls=calls))
             case "tool":
                 call_id = item["tool_call_id"]
-                messages.append(ToolResultMessage(call_id, names.get(call_id, ""), _text(item["content"])))
+                messages.append(ToolResultMessage(call_id, names.get(call_id, ""), text_of(item["content"])))
             case _:
-                messages.append(UserMessage(_text(item["content"])))
+                messages.append(UserMessage(text_of(item["content"])))
     tools = tuple(_tool_in(tool["function"]) for tool in body.get("tools") or ())
     return ModelRequest("\n".join(system), tuple(messages), tools)
 
@@ -138,7 +136,7 @@ def responses_events(answer: Answer, model: str) -> Iterator[str]:
     numbers = iter(range(10_000))
 
     def event(kind: str, **fields: object) -> str:
-        return _sse({"type": kind, "sequence_number": next(numbers), **fields}, kind)
+        return streamed({"type": kind, "sequence_number": next(numbers), **fields}, kind)
 
     yield event("response.created", response=_response(answer, model, status="in_progress", output=[]))
     output = _output(answer)
@@ -152,12 +150,12 @@ def responses_events(answer: Answer, model: str) -> Iterator[str]:
                 yield event("response.refusal.delta", delta=answer.refusal, **place)
                 yield event("response.refusal.done", refusal=answer.refusal, **place)
             else:
-                for piece in _pieces(answer.text):
+                for piece in pieces(answer.text):
                     yield event("response.output_text.delta", delta=piece, logprobs=[], **place)
                 yield event("response.output_text.done", text=answer.text, logprobs=[], **place)
         elif item["type"] == "function_call":
             yield event("response.output_item.added", output_index=index, item={**item, "arguments": ""})
-            for piece in _pieces(item["arguments"]):
+            for piece in pieces(item["arguments"]):
                 yield event("response.function_call_arguments.delta", delta=piece, **place)
             yield event(
                 "response.function_call_arguments.done", arguments=item["arguments"], name=item["name"], **place
@@ -168,7 +166,7 @@ def responses_events(answer: Answer, model: str) -> Iterator[str]:
             place |= {"summary_index": 0}
             part = {"type": "summary_text", "text": ""}
             yield event("response.reasoning_summary_part.added", part=part, **place)
-            for piece in _pieces(answer.thinking):
+            for piece in pieces(answer.thinking):
                 yield event("response.reasoning_summary_text.delta", delta=piece, **place)
             yield event("response.reasoning_summary_text.done", text=answer.thinking, **place)
         yield event("response.output_item.done", output_index=index, item=item)
@@ -236,7 +234,7 @@ def _responses_status(answer: Answer) -> str:
 
 def responses_request(body: Json) -> ModelRequest:
     """What the client asks, in neutral form."""
-    system = [_text(body.get("instructions"))] if body.get("instructions") else []
+    system = [text_of(body.get("instructions"))] if body.get("instructions") else []
     messages: list[Message] = []
     names: dict[str, str] = {}
     for item in cast("list[Json]", body["input"]):
@@ -246,13 +244,13 @@ def responses_request(body: Json) -> ModelRequest:
                 messages.append(AssistantMessage(calls=(_call_in(item["call_id"], item),)))
             case "function_call_output":
                 call_id = item["call_id"]
-                messages.append(ToolResultMessage(call_id, names.get(call_id, ""), _text(item["output"])))
+                messages.append(ToolResultMessage(call_id, names.get(call_id, ""), text_of(item["output"])))
             case "message" if item["role"] == "assistant":
-                messages.append(AssistantMessage(_text(item["content"])))
+                messages.append(AssistantMessage(text_of(item["content"])))
             case "message" if item["role"] == "user":
-                messages.append(UserMessage(_text(item["content"])))
+                messages.append(UserMessage(text_of(item["content"])))
             case "message":
-                system.append(_text(item["content"]))
+                system.append(text_of(item["content"]))
             case _:
                 pass
     return ModelRequest("\n".join(system), tuple(messages), tuple(_tool_in(tool) for tool in body.get("tools") or ()))
@@ -264,18 +262,3 @@ def _call_in(call_id: str, function: Json) -> ToolCall:
 
 def _tool_in(tool: Json) -> ToolSpec:
     return ToolSpec(tool["name"], tool.get("description") or "", tool.get("parameters") or {})
-
-
-def _text(content: object) -> str:
-    if content is None or isinstance(content, str):
-        return content or ""
-    return "".join(str(part.get("text", "")) for part in cast("list[Json]", content))
-
-
-def _pieces(text: str) -> Iterator[str]:
-    for start in range(0, len(text), _PIECE_CHARS):
-        yield text[start : start + _PIECE_CHARS]
-
-
-def _sse(data: Json, kind: str = "") -> str:
-    return (f"event: {kind}\n" if kind else "") + f"data: {json.dumps(data)}\n\n"
