@@ -126,6 +126,15 @@ class Busy:
         return self._outcome
 
 
+async def die_at_work(node: Node, event_id: str = "m1") -> None:
+    """The node takes one delivery of ``INBOX`` and dies in the middle of it."""
+    busy = Busy()
+    await node.queue.subscribe(INBOX, busy)
+    await node.queue.publish(INBOX.topic, event(event_id))
+    await busy.entered.wait()
+    await node.vanish()
+
+
 class Proxy:
     """A TCP relay whose links can be cut, or left open and deaf."""
 

@@ -11,7 +11,7 @@ from crewlet.backends.nats.jetstream_types import ns
 from crewlet.base import limits
 from crewlet.queue import Ack, Nak, QueueConfig, Subscription
 from crewlet.testing import wait_until
-from tests.broker.queue.rig import INBOX, SCALED, Busy, Company, Node, Recorder, event, place
+from tests.broker.queue.rig import INBOX, SCALED, Busy, Company, Node, Recorder, die_at_work, event, place
 
 pytestmark = pytest.mark.slow
 
@@ -151,11 +151,7 @@ async def test_what_a_dead_holder_had_fetched_comes_back_at_once_one_delivery_de
 
 async def test_releasing_restores_the_ack_clock(company: Company) -> None:
     first, second = await company.node("first"), await company.node("second")
-    busy = Busy()
-    await first.queue.subscribe(INBOX, busy)
-    await first.queue.publish(INBOX.topic, event("m1"))
-    await busy.entered.wait()
-    await first.vanish()
+    await die_at_work(first)
 
     await second.queue.release_held(INBOX)
 
@@ -176,11 +172,8 @@ async def test_releasing_where_nothing_is_held_costs_one_question(node: Node) ->
 
 async def test_releasing_is_repeated_when_a_peer_repairs_the_clock_meanwhile(company: Company) -> None:
     first, second, third = await company.node("first"), await company.node("second"), await company.node("third")
-    busy, handler = Busy(), Recorder()
-    await first.queue.subscribe(INBOX, busy)
-    await first.queue.publish(INBOX.topic, event("m1"))
-    await busy.entered.wait()
-    await first.vanish()
+    handler = Recorder()
+    await die_at_work(first)
 
     releasing = asyncio.create_task(second.queue.release_held(INBOX))
 

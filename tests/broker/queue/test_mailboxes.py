@@ -14,7 +14,7 @@ from crewlet.base.errors import StartRefused
 from crewlet.queue import QueueConfig, Subscription
 from crewlet.testing import wait_until
 from crewlet.testing.brokers import running_broker
-from tests.broker.queue.rig import INBOX, Busy, Company, Node, Recorder, event, place, seats
+from tests.broker.queue.rig import INBOX, Busy, Company, Node, Recorder, die_at_work, event, place, seats
 
 pytestmark = pytest.mark.slow
 
@@ -130,11 +130,7 @@ async def test_a_mailbox_is_destroyed_with_its_mail_from_a_node_that_is_not_atta
 async def test_mail_that_outlived_its_deliveries_goes_with_its_mailbox(company: Company) -> None:
     once = QueueConfig(ack_wait_s=20.0, max_deliver=1)
     first, second = await company.node("first", config=once), await company.node("second", config=once)
-    busy = Busy()
-    await first.queue.subscribe(INBOX, busy)
-    await first.queue.publish(INBOX.topic, event("m1"))
-    await busy.entered.wait()
-    await first.vanish()
+    await die_at_work(first)
     await second.queue.release_held(INBOX)
     assert await second.stored() == 1
 
