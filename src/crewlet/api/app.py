@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -36,6 +37,15 @@ nobody knows says `"outcome": "unknown"`.
 `{"kind": "ping"}`), `dropped` (`{"count"}`: frames that a slow reader lost), `draining`, and `closing` before it ends
 with code 1001.
 """
+
+_SENTENCES: Final[Mapping[str, str]] = {
+    "extra_forbidden": "is not known here",
+    "json_invalid": "is not valid JSON",
+    "missing": "is required",
+    "model_attributes_type": "must be a JSON object, sent as `Content-Type: application/json`",
+    "string_pattern_mismatch": "must not be blank",
+    "string_too_short": "must not be empty",
+}
 
 
 def build_app(face: NodeFace, hub: Hub) -> FastAPI:
@@ -77,7 +87,7 @@ async def _unavailable(request: Request, error: Exception) -> Response:
 
 async def _invalid(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    problems = [{"path": _path(found["loc"]), "problem": str(found["msg"])} for found in error.errors()]
+    problems = [{"path": _path(found["loc"]), "problem": _sentence(found)} for found in error.errors()]
     message = "; ".join(f"{problem['path']}: {problem['problem']}" for problem in problems)
     return _response(Refusal(400, "bad_request", message, {"problems": problems}))
 
@@ -98,6 +108,12 @@ async def _broken(_request: Request, _error: Exception) -> Response:
 
 def _response(refusal: Refusal) -> Response:
     return Response(refusal.body(), refusal.status, refusal.headers, "application/json")
+
+
+def _sentence(found: Mapping[str, Any]) -> str:
+    """What is wrong, in our words where the framework's would not tell a person what to do."""
+    said = _SENTENCES.get(str(found["type"]), str(found["msg"]))
+    return said.replace("Input should be", "must be").replace("String should", "must")
 
 
 def _path(location: tuple[Any, ...]) -> str:

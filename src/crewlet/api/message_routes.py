@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -51,12 +52,18 @@ async def message(message_id: str, face: Face) -> MessageView:
 
 
 def _no_such_seat(error: NoSuchSeat) -> Refused:
-    near = difflib.get_close_matches(error.handle.lower(), error.known, n=1)
+    near = _nearest(error.handle.lower(), error.known)
     shown = error.known[: limits.API_KNOWN_HANDLES_MAX]
-    guess = f"; did you mean {near[0]!r}?" if near else ""
+    guess = f"; did you mean {near!r}?" if near else ""
     more = ", …" if len(shown) < len(error.known) else ""
     detail: dict[str, Any] = {"known": shown}
     if near:
-        detail["did_you_mean"] = near[0]
+        detail["did_you_mean"] = near
     sentence = f"{error}{guess} (known: {', '.join(shown)}{more})" if shown else f"{error}{guess}"
     return Refused(404, "no_such_seat", sentence, detail=detail)
+
+
+def _nearest(handle: str, known: Sequence[str]) -> str:
+    """The known handle that was probably meant: letters swapped before letters wrong; empty where none is near."""
+    swapped = [each for each in known if sorted(each) == sorted(handle)]
+    return next(iter(swapped or difflib.get_close_matches(handle, known, n=1)), "")

@@ -6,6 +6,7 @@ Where none applies, the reply ends the phase that asks (see ``script_reader``).
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -138,12 +139,23 @@ def parse_script(text: str, *, file: str = "") -> Script:
     try:
         script = Script.model_validate({} if document is None else document)
     except ValidationError as error:
-        problems = [Problem(_path_of(each["loc"]), each["msg"]) for each in error.errors(include_url=False)]
+        problems = [
+            _problem(_path_of(each["loc"]), each["type"], each["msg"]) for each in error.errors(include_url=False)
+        ]
         raise ConfigError(*problems, file=file) from None
     found = [problem for index, rule in enumerate(script.replies) for problem in _problems_of(rule, index)]
     if found:
         raise ConfigError(*found, file=file)
     return script
+
+
+def _problem(path: str, kind: str, message: str) -> Problem:
+    if kind != "extra_forbidden":
+        return Problem(path, message.replace("Input should be", "must be").replace("Field required", "is required"))
+    parts = (Script, ReplyRule, WhenRule, CallRule, UsageRule, FailRule)
+    known = [field.alias or name for part in parts for name, field in part.model_fields.items()]
+    close = difflib.get_close_matches(path.rpartition(".")[2], known, n=1)
+    return Problem(path, "unknown key", f"did you mean `{close[0]}`?" if close else "")
 
 
 def _path_of(location: tuple[int | str, ...]) -> str:

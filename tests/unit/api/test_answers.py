@@ -12,6 +12,7 @@ import structlog
 
 from crewlet.base.errors import PayloadTooLarge, Unavailable
 from crewlet.events.types import AgentPhaseStarted, AgentTurnCompleted, AgentTurnStarted
+from crewlet.node.face import NoSuchSeat
 from tests.unit.api.small_node import Chronicle, SmallNode, answered, asking, config, serving, tight
 
 pytestmark = pytest.mark.slow
@@ -89,6 +90,14 @@ async def test_an_unknown_seat_is_refused_with_a_guess_and_the_known_ones(client
     assert "did you mean 'ceo'" in said["message"]
 
 
+async def test_swapped_letters_are_guessed_before_a_wrong_one(client: httpx.AsyncClient, node: SmallNode) -> None:
+    node.broken = NoSuchSeat("coe", ["ceo", "cto", "engineer"])
+
+    answer = await _send(client, "coe")
+
+    assert answer.json()["did_you_mean"] == "ceo"
+
+
 async def test_a_persons_seat_takes_no_message(client: httpx.AsyncClient) -> None:
     answer = await _send(client, "ada")
 
@@ -112,6 +121,20 @@ async def test_a_wrong_field_is_named(client: httpx.AsyncClient, node: SmallNode
     assert (answer.status_code, said["error"], node.sent) == (400, "bad_request", [])
     assert [problem["path"] for problem in said["problems"]] == [path]
     assert said["message"].startswith(f"{path}: ")
+
+
+async def test_a_body_that_is_not_sent_as_json_is_refused_with_the_header_to_send(client: httpx.AsyncClient) -> None:
+    answer = await client.post("/seats/ceo/messages", content=b'{"text": "hi"}')
+
+    assert answer.status_code == 400
+    assert "Content-Type: application/json" in answer.json()["message"]
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=401", "failed=maybe", "since=yesterday", "sort=up", "category=x"])
+async def test_a_wrong_query_is_told_in_the_words_of_the_other_messages(client: httpx.AsyncClient, query: str) -> None:
+    answer = await client.get(f"/events?{query}")
+
+    assert answer.json()["message"].startswith((f"{query.partition('=')[0]}: must be ", "sort: is not known here"))
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff"])

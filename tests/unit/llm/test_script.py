@@ -33,6 +33,13 @@ def test_what_is_wrong_is_named_by_its_place(text: str, path: str) -> None:
     assert [problem.path for problem in caught.value.problems] == [path]
 
 
+def test_a_misspelt_key_is_told_with_what_was_meant() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_script("replys: []", file="offline.yaml")
+
+    assert str(caught.value) == "offline.yaml: replys: unknown key (did you mean `replies`?)"
+
+
 def test_all_that_is_wrong_is_named_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_script("replies: [{say: '{a}'}, {say: '{b}'}]")
