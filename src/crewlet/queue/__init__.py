@@ -1,33 +1,39 @@
 """The event queue's contract; what implements it lives in ``backends``."""
 
+from crewlet.queue.batches import Batch, BatchHandler, BatchOptions, PartitionKey, partitions_of
 from crewlet.queue.contract import (
-    Ack,
-    Defer,
-    Delivery,
+    Answer,
     EventQueue,
-    Handler,
-    Nak,
-    Outcome,
+    MailboxState,
     PublishListener,
     QueueConfig,
+    Responder,
     StreamHandler,
     StreamSubscription,
-    Subscription,
     nak_backoff_s,
 )
+from crewlet.queue.deliveries import Ack, Defer, Delivery, Handler, Nak, Outcome, Subscription
 
 __all__ = [
     "Ack",
+    "Answer",
+    "Batch",
+    "BatchHandler",
+    "BatchOptions",
     "Defer",
     "Delivery",
     "EventQueue",
     "Handler",
+    "MailboxState",
     "Nak",
     "Outcome",
+    "PartitionKey",
     "PublishListener",
     "QueueConfig",
+    "Responder",
     "StreamHandler",
     "StreamSubscription",
     "Subscription",
     "nak_backoff_s",
+    "partitions_of",
 ]

@@ -4,72 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from crewlet.base import limits
 from crewlet.events import Event
+from crewlet.queue.batches import BatchHandler, BatchOptions, PartitionKey
+from crewlet.queue.deliveries import Handler, Subscription
 
 __all__ = [
-    "Ack",
-    "Defer",
-    "Delivery",
+    "Answer",
     "EventQueue",
-    "Handler",
-    "Nak",
-    "Outcome",
+    "MailboxState",
     "PublishListener",
     "QueueConfig",
+    "Responder",
     "StreamHandler",
     "StreamSubscription",
-    "Subscription",
     "nak_backoff_s",
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Subscription:
-    """One durable mailbox: the exact topic, and the group whose members compete for its mail."""
-
-    topic: str
-    group: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ack:
-    """Done with; it does not come back."""
-
-
-@dataclass(frozen=True, slots=True)
-class Nak:
-    """The handler failed: back behind the waiting mail after a backoff, one delivery dearer (E-034)."""
-
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Defer:
-    """This process has lost the right to the work: back at the head at once, and this attachment stops fetching."""
-
-    reason: str
-
-
-Outcome = Ack | Nak | Defer
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """One message handed to a handler. ``headroom`` is how many further deliveries it has: zero on the last."""
-
-    subscription: Subscription
-    event: Event
-    headroom: int
-
-
-Handler = Callable[[Delivery], Awaitable[Outcome]]
-"""Works one delivery and says what becomes of it. An exception counts as ``Nak``."""
-
 PublishListener = Callable[[str, Event], Awaitable[None]]
 """Told of each publish after the broker acknowledged it: topic, and the event as the queue stamped it."""
+
+Responder = Callable[[bytes], Awaitable[bytes]]
+"""Answers one ephemeral question. What it raises reaches the asker as a failed answer, never as silence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One node's answer to a scattered question: ``payload``, or ``error`` where it could not answer."""
+
+    node: str
+    payload: bytes = b""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailboxState:
+    """What a mailbox retains, and whether anybody works it.
+
+    ``pending`` is mail that nobody has fetched, ``held`` what somebody holds or what waits out a backoff; ``oldest``
+    says when the oldest of both was published. ``waiting_pulls`` counts who, anywhere, asks for its mail now.
+    """
+
+    subscription: Subscription
+    pending: int
+    held: int
+    oldest: datetime | None
+    waiting_pulls: int
+    attached_here: bool
+
 
 StreamHandler = Callable[[str, Event], None]
 """Told of each matching event from now on: topic and event. Must not block."""
@@ -124,6 +110,34 @@ class EventQueue(Protocol):
         """
         ...
 
+    async def subscribe_batch(
+        self,
+        subscription: Subscription,
+        handler: BatchHandler,
+        *,
+        partition: PartitionKey,
+        options: Callable[[], BatchOptions] = BatchOptions,
+    ) -> None:
+        """Attach this process to whole drains: one partition after another, each acknowledged after its call (E-057).
+
+        ``options`` is asked before each drain, so that a changed window or cap holds from the next one on. A hold, a
+        quiesce, a deferral or a detach during the collection hands the whole drain back, and between two partitions
+        the rest of it: one delivery dearer each, whatever is spent becoming a dead letter. Raises ``ValueError`` if
+        this process is attached already.
+        """
+        ...
+
+    async def hold(self, subscription: Subscription, name: str) -> None:
+        """Fetch nothing while the hold ``name`` stands; lifting another leaves it in force (E-080).
+
+        May be taken before the attach, which then begins held. A detach drops every hold of the attachment.
+        """
+        ...
+
+    async def lift(self, subscription: Subscription, name: str) -> None:
+        """End the hold ``name``; fetch again once no other stands. A no-op for one that does not."""
+        ...
+
     async def quiesce(self, subscription: Subscription) -> None:
         """Stop fetching, stay attached; a running handler goes on. A no-op when not attached."""
         ...
@@ -151,6 +165,29 @@ class EventQueue(Protocol):
         """Give back at once what a dead holder had fetched and never settled, one delivery dearer each.
 
         Only under the seat's lease, before the attach, and only after a lapse.
+        """
+        ...
+
+    async def list_subscriptions(self, pattern: str) -> list[Subscription]:
+        """Every durable mailbox whose topic ``pattern`` covers, attached or not, whoever created it (E-028).
+
+        Only those whose recorded pair derives their own name; another is logged as ``jetstream_subscription_unnamed``.
+        """
+        ...
+
+    async def mailbox(self, subscription: Subscription) -> MailboxState | None:
+        """What a mailbox retains, or ``None`` where there is none."""
+        ...
+
+    async def serve(self, subject: str, responder: Responder) -> StreamSubscription:
+        """Answer ephemeral questions on ``subject`` until closed. Nothing of them is stored."""
+        ...
+
+    async def scatter(self, subject: str, payload: bytes, *, timeout_s: float, expected: int = 0) -> list[Answer]:
+        """Ask every node that serves ``subject``; returns what came within ``timeout_s``, and who it came from.
+
+        Ends early once ``expected`` answers (if above zero) are there. Who is silent is missing: the caller compares
+        with the roster it knows.
         """
         ...
 
