@@ -11,6 +11,7 @@ from typing import cast
 
 import anyio
 import httpx2
+import structlog
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
@@ -33,6 +34,8 @@ __all__ = ["ServerLife"]
 # The SDK imports these with the first result that has a schema: a quarter of a second, and then on the event loop.
 for _late in ("jsonschema.validators", "referencing"):
     importlib.import_module(_late)
+
+_log = structlog.get_logger(__name__)
 
 _SESSION_GONE = "Session terminated"  # The SDK's words for an HTTP server that has forgotten our session.
 _UNKNOWN_OUTCOME = (CONNECTION_CLOSED, REQUEST_TIMEOUT, INTERNAL_ERROR)
@@ -65,6 +68,7 @@ class ServerLife:
         self._ready = False
         self._asked_to_end = False
         self._lost = ""
+        self._strays = 0
         self._whole = anyio.CancelScope()
         self._serving = anyio.CancelScope()
 
@@ -83,7 +87,7 @@ class ServerLife:
         if self._asked_to_end:
             return ""
         if not self._ready and self._whole.cancelled_caught and not self._lost:
-            return f"it was not ready within {self._spec.startup_timeout_s:g} s"
+            return f"it was not ready within {self._spec.startup_timeout_s:g} s{self._about_strays()}"
         return self._clean(self._lost or error) or ENDED
 
     def end(self) -> None:
@@ -95,6 +99,18 @@ class ServerLife:
         """The wire has ended under us."""
         self._lost = self._lost or reason or ENDED
         self._stop_serving()
+
+    def _on_stray(self) -> None:
+        # Some servers greet on stdout, and work; one that never becomes ready may do nothing else.
+        self._strays += 1
+        if self._strays == 1:
+            _log.info("mcp_server_stdout_no_message", server=self._spec.name)
+
+    def _about_strays(self) -> str:
+        if not self._strays:
+            return ""
+        lines = "a line" if self._strays == 1 else f"{self._strays} lines"
+        return f"; it printed {lines} to its stdout that are no MCP messages (is it a stdio tool server?)"
 
     def _stop_serving(self) -> None:
         if not self._ready:
@@ -121,7 +137,7 @@ class ServerLife:
         info = Implementation(name="crewlet", version=__version__)
         async with AsyncExitStack() as opened:
             if self._process is not None:
-                transport = stdio_transport(self._process, self._spec.name, self._lose)
+                transport = stdio_transport(self._process, self._lose, self._on_stray)
             else:
                 http = await opened.enter_async_context(self._http())
                 transport = streamable_http_client(

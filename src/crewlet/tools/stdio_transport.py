@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 import anyio
-import structlog
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
@@ -18,21 +17,19 @@ from crewlet.tools.server_process import ServerProcess
 
 __all__ = ["stdio_transport"]
 
-_log = structlog.get_logger(__name__)
-
 
 @asynccontextmanager
 async def stdio_transport(
-    process: ServerProcess, server: str, on_end: Callable[[str], None]
+    process: ServerProcess, on_end: Callable[[str], None], on_stray: Callable[[], None]
 ) -> AsyncGenerator[TransportStreams]:
     """The two streams of a session. ``on_end`` is told once the wire has ended, with the reason where one is known.
 
-    The process is not ended here: who started it stops it.
+    ``on_stray`` is told of each line that is no message. The process is not ended here: who started it stops it.
     """
     incoming, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write_stream, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as pumps:
-        pumps.start_soon(_read, process, incoming, server, on_end)
+        pumps.start_soon(_read, process, incoming, on_end, on_stray)
         pumps.start_soon(_write, process, outgoing, on_end)
         try:
             yield read_stream, write_stream
@@ -45,15 +42,19 @@ async def stdio_transport(
 async def _read(
     process: ServerProcess,
     incoming: MemoryObjectSendStream[SessionMessage | Exception],
-    server: str,
     on_end: Callable[[str], None],
+    on_stray: Callable[[], None],
 ) -> None:
     reason = ""
     with incoming:
         try:
             async for line in read_lines(process.stdout, max_bytes=limits.TOOL_SERVER_MESSAGE_MAX_BYTES):
-                message = _parse(line, server)
-                if message is not None:
+                if not line.strip():
+                    continue
+                message = _parse(line)
+                if message is None:
+                    on_stray()
+                else:
                     await incoming.send(message)
         except LineTooLong as too_long:
             reason = f"it sent {too_long}"
@@ -74,12 +75,9 @@ async def _write(
         on_end("")  # It closed its stdin: whoever waits for an answer must not wait for ever.
 
 
-def _parse(line: bytes, server: str) -> SessionMessage | None:
+def _parse(line: bytes) -> SessionMessage | None:
     """The message of a line; ``None`` for the banners and log lines that some servers print to stdout."""
-    if not line.strip():
-        return None
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError:
-        _log.debug("server_stdout_no_message", server=server, bytes=len(line))
         return None

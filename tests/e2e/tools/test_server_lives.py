@@ -53,6 +53,17 @@ async def test_a_handshake_that_hangs_ends_with_the_startup_timeout(host: ToolHo
     assert time.monotonic() - began < 5
 
 
+async def test_a_program_that_speaks_another_language_is_told_from_a_slow_one(host: ToolHost) -> None:
+    spec = odd()
+    chatter = "echo hello; echo there; exec sleep 60"
+
+    await host.start_shared(
+        [type(spec)(name="chatty", command="sh", args=("-c", chatter), env=spec.env, startup_timeout_s=0.5)]
+    )
+
+    assert host.status()[0].error.startswith("it was not ready within 0.5 s; it printed 2 lines to its stdout")
+
+
 async def test_nothing_listens_at_the_url_of_an_http_server(host: ToolHost) -> None:
     spec = odd()
 
