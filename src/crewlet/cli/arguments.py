@@ -92,7 +92,7 @@ def _ask(commands: _Commands) -> None:
     parser.add_argument("seat", help="the handle of an agent seat")
     parser.add_argument("text", help="the message; - reads it from standard input")
     parser.add_argument(
-        "--timeout", type=float, default=_ASK_TIMEOUT_S, metavar="S", help="seconds (default: %(default)g)"
+        "--timeout", type=float, default=_ASK_TIMEOUT_S, metavar="S", help="how long to wait (default: %(default)g)"
     )
     parser.add_argument("--quiet", action="store_true", help="print the answer alone")
     parser.add_argument("--json", action="store_true", help="print how the message stands in the end, as JSON")
