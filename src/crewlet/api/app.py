@@ -18,7 +18,8 @@ from crewlet.api.message_routes import router as message_routes
 from crewlet.api.models import RefusalEnvelope
 from crewlet.api.node_routes import open_router as probe_routes
 from crewlet.api.node_routes import router as node_routes
-from crewlet.api.refusals import INTERNAL, Refusal, Refused, method_not_allowed, outcome_unknown, unavailable
+from crewlet.api.queue_routes import router as queue_routes
+from crewlet.api.refusals import INTERNAL, Refusal, Refused, method_not_allowed, unanswered
 from crewlet.api.stream_routes import router as stream_routes
 from crewlet.base.errors import Unavailable
 from crewlet.node.face import NodeFace
@@ -62,7 +63,7 @@ def build_app(face: NodeFace, hub: Hub) -> FastAPI:
     )
     app.state.face = face
     app.state.hub = hub
-    for router in (probe_routes, node_routes, message_routes, event_routes, stream_routes):
+    for router in (probe_routes, node_routes, message_routes, event_routes, queue_routes, stream_routes):
         app.include_router(router)
     _add_handlers(app)
     return app
@@ -82,7 +83,8 @@ async def _refused(_request: Request, error: Exception) -> Response:
 
 
 async def _unavailable(request: Request, error: Exception) -> Response:
-    return _response(outcome_unknown(str(error)) if request.method in WRITES else unavailable(str(error)))
+    assert isinstance(error, Unavailable)
+    return _response(unanswered(error, is_write=request.method in WRITES))
 
 
 async def _invalid(_request: Request, error: Exception) -> Response:

@@ -9,13 +9,20 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from crewlet.base import limits
 from crewlet.events import Category
-from crewlet.node.face import SeatView, TurnView
+from crewlet.node.face import MailboxView, SeatView, TurnView
 
 __all__ = [
+    "DeadLetterContent",
+    "DeadLetterDropped",
+    "DeadLetterList",
+    "DeadLetterQuery",
+    "DeadLetterRedriven",
+    "DeadLetterRow",
     "EventPage",
     "EventQuery",
     "EventRecord",
     "EventRow",
+    "Mailboxes",
     "MessageAccepted",
     "NewMessage",
     "NotReady",
@@ -127,3 +134,66 @@ class TurnRecord(BaseModel):
 
     turn: TurnView | None = Field(description="Null where the run's beginning is not in this node's log any more.")
     events: list[EventRecord]
+
+
+class Mailboxes(BaseModel):
+    """Every durable mailbox, by topic."""
+
+    mailboxes: list[MailboxView]
+
+
+class DeadLetterQuery(BaseModel):
+    """Which letters, newest first; what is left out is any."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    seat: str = Field("", description="A handle; letters of this seat's topics.")
+    topic: str = Field("", description="A topic, or a pattern of topics with `*` and `>`.")
+    limit: int = Field(50, ge=1, le=limits.DEAD_LETTER_PAGE_MAX)
+    before: str = Field("", description="The `next` of an earlier page.")
+
+
+class DeadLetterRow(BaseModel):
+    """One message that was given up, without what it holds. What names the event is empty where it is none."""
+
+    id: str
+    at: datetime = Field(description="When it was given up.")
+    topic: str
+    group: str
+    seat: str
+    reason: str
+    deliveries: int
+    stream: str = Field(description="Where the message had been stored, with `stream_seq`.")
+    stream_seq: int
+    size_bytes: int
+    event_id: str
+    event_type: str
+    trace_id: str
+    summary: str
+
+
+class DeadLetterContent(DeadLetterRow):
+    """One letter with its message."""
+
+    payload: Any = Field(description="The message as JSON, or as text where it is no JSON.")
+
+
+class DeadLetterList(BaseModel):
+    """A page of letters, newest first; it may be empty and not the last."""
+
+    letters: list[DeadLetterRow]
+    next: str | None = Field(description="Give it as `before` for older ones; null is the end.")
+
+
+class DeadLetterRedriven(BaseModel):
+    """The broker has the message again, and the letter is removed."""
+
+    id: str
+    topic: str
+    event_id: str = Field(description="The event's own id; empty where the message is no event.")
+
+
+class DeadLetterDropped(BaseModel):
+    """The letter is removed."""
+
+    id: str

@@ -9,9 +9,9 @@ from typing import Any, Final
 import msgspec
 
 from crewlet.base import limits
-from crewlet.base.errors import CrewletError
+from crewlet.base.errors import CrewletError, Unavailable
 
-__all__ = ["Refusal", "Refused", "outcome_unknown", "unavailable"]
+__all__ = ["Refusal", "Refused", "outcome_unknown", "unanswered", "unavailable"]
 
 _RETRY_UNAVAILABLE_S: Final = 5
 
@@ -57,10 +57,19 @@ def unavailable(message: str, *, retry_after_s: int = _RETRY_UNAVAILABLE_S, code
     return Refusal(503, code, message, headers={"Retry-After": str(retry_after_s)})
 
 
-def outcome_unknown(message: str) -> Refusal:
+def outcome_unknown(message: str, *, cause: str = "") -> Refusal:
     """A write that may have happened: whoever repeats it may do it twice."""
-    detail = {"outcome": "unknown"}
+    detail = {"outcome": "unknown", **({"cause": cause} if cause else {})}
     return Refusal(503, "unavailable", message, detail, {"Retry-After": str(_RETRY_UNAVAILABLE_S)})
+
+
+def unanswered(error: Unavailable, *, is_write: bool) -> Refusal:
+    """What the node stands on did not answer: a sentence for whoever asked, the cause for whoever operates it."""
+    if is_write:
+        sentence = "the node's broker or store does not answer; it may have happened all the same: look first"
+        return outcome_unknown(sentence, cause=str(error))
+    sentence = "the node's broker or store does not answer just now; try again in a moment"
+    return Refusal(503, "unavailable", sentence, {"cause": str(error)}, {"Retry-After": str(_RETRY_UNAVAILABLE_S)})
 
 
 NO_TOKEN: Final = Refusal(

@@ -14,7 +14,7 @@ from crewlet.api.admission import STREAM_PATH
 from crewlet.api.depends import NEEDS_TOKEN, StreamHub
 from crewlet.api.hub import Hub, StreamFull
 from crewlet.api.outbox import Outbox
-from crewlet.api.refusals import DRAINING, Refusal, Refused, unavailable
+from crewlet.api.refusals import DRAINING, Refusal, Refused, unanswered, unavailable
 from crewlet.base.errors import Unavailable
 
 __all__ = ["router"]
@@ -45,7 +45,7 @@ async def stream(websocket: WebSocket, hub: StreamHub) -> None:
     except StreamFull as error:
         await _deny(websocket, unavailable(str(error), code="too_many_sockets"))
     except Unavailable as error:
-        await _deny(websocket, unavailable(str(error)))
+        await _deny(websocket, unanswered(error, is_write=False))
 
 
 async def _serve(websocket: WebSocket, hub: Hub, outbox: Outbox) -> None:
