@@ -19,6 +19,7 @@ __all__ = [
     "agent_control",
     "agent_inbox",
     "agent_reflect",
+    "agent_topics",
     "bucket",
     "bucket_stream",
     "bucket_subject",
@@ -26,12 +27,15 @@ __all__ = [
     "dead_letter",
     "durable_name",
     "event_topic",
+    "holds_mailboxes",
     "inbox_group",
     "inbox_handle",
     "matches",
     "namespace",
     "namespace_stream",
+    "question",
     "reflect_group",
+    "seat_handle",
     "stream_subjects",
 ]
 
@@ -77,6 +81,17 @@ def agent_control(handle: str) -> str:
 def agent_reflect(handle: str) -> str:
     """Where a seat's finished turns are put before reflection."""
     return f"{_ROOT}.agent.{_one_token(handle)}.reflect"
+
+
+def agent_topics(handle: str) -> str:
+    """The pattern of all topics of a seat."""
+    return f"{_ROOT}.agent.{_one_token(handle)}.>"
+
+
+def seat_handle(topic: str) -> str | None:
+    """The seat that ``topic`` belongs to, or ``None`` where it is no seat's."""
+    parts = topic.split(".")
+    return parts[2] if len(parts) > 3 and parts[:2] == [_ROOT, "agent"] else None  # noqa: PLR2004 - the grammar
 
 
 def inbox_handle(topic: str) -> str | None:
@@ -138,6 +153,16 @@ def namespace_stream(subject: str) -> str | None:
         if subjects == f"{name}.>":
             return stream
     return _UNSAFE.sub("_", name).upper()
+
+
+def holds_mailboxes(stream: str) -> bool:
+    """Whether a stream of the account is one of ours that mailboxes live on (E-031)."""
+    return stream.startswith("CREWLET_")
+
+
+def question(subject: str) -> str:
+    """Where an ephemeral question is asked: below a namespace of its own, so that no stream covers it."""
+    return f"{_ROOT}.questions.{subject}"
 
 
 def matches(pattern: str, topic: str) -> bool:

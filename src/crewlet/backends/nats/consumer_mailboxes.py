@@ -13,11 +13,11 @@ import structlog
 from crewlet import topics
 from crewlet.backends.nats.consumer_settings import consumer_differences, mailbox_settings
 from crewlet.backends.nats.jetstream_api import JetStream
-from crewlet.backends.nats.jetstream_types import ApiError, ConsumerConfig, ConsumerInfo, ns
+from crewlet.backends.nats.jetstream_types import ApiError, ConsumerConfig, ConsumerInfo, StoredMessage, ns
 from crewlet.backends.nats.streams import Streams
 from crewlet.base import limits
 from crewlet.base.errors import StartRefused, Unavailable
-from crewlet.queue import QueueConfig, Subscription
+from crewlet.queue import MailboxState, QueueConfig, Subscription
 
 __all__ = ["Mailboxes"]
 
@@ -65,6 +65,34 @@ class Mailboxes:
         stream = await self._streams.stream_of(subscription.topic)
         with _answered():
             return await self._api.consumer_info(stream, topics.durable_name(subscription.topic, subscription.group))
+
+    async def matching(self, pattern: str) -> list[Subscription]:
+        """Every durable mailbox whose topic ``pattern`` covers, whoever made it; only our own streams are searched."""
+        found: list[Subscription] = []
+        with _answered():
+            for stream in await self._streams_below(pattern):
+                infos = await self._api.consumer_infos(stream)
+                found += [each for info in infos if info.config.durable_name and (each := _recorded_pair(info))]
+        return sorted({each for each in found if topics.matches(pattern, each.topic)}, key=_by_name)
+
+    async def state(self, subscription: Subscription, *, attached_here: bool) -> MailboxState | None:
+        """What the mailbox retains, or ``None`` where there is none."""
+        info = await self.info(subscription)
+        if info is None:
+            return None
+        oldest: StoredMessage | None = None
+        if info.num_pending or info.num_ack_pending:
+            with _answered():
+                behind = info.ack_floor.stream_seq + 1
+                oldest = await self._api.next_message(info.stream_name, behind, subscription.topic)
+        return MailboxState(
+            subscription=subscription,
+            pending=info.num_pending,
+            held=info.num_ack_pending,
+            oldest=oldest.time if oldest else None,
+            waiting_pulls=info.num_waiting,
+            attached_here=attached_here,
+        )
 
     async def delete(self, subscription: Subscription) -> None:
         """Destroy the mailbox and what it alone retained; harmless where there is none."""
@@ -120,6 +148,11 @@ class Mailboxes:
         info = await self.info(subscription)
         return info is not None and info.config.ack_wait == lowered.ack_wait
 
+    async def _streams_below(self, pattern: str) -> list[str]:
+        one = topics.namespace_stream(pattern)
+        names = await self._api.stream_names()
+        return [name for name in names if topics.holds_mailboxes(name) and one in (None, name)]
+
     async def _purge_unclaimed(self, stream: str, topic: str) -> None:
         """An interest stream may keep what was past its delivery limit, for nobody and for ever."""
         info = await self._api.stream_info(stream, subjects_filter=topic)
@@ -137,6 +170,19 @@ def _answered() -> Generator[None]:
         yield
     except ApiError as error:
         raise Unavailable(str(error)) from error
+
+
+def _recorded_pair(info: ConsumerInfo) -> Subscription | None:
+    """The pair a mailbox was made for, believed only where it derives the mailbox's own name (E-029, E-030)."""
+    topic, group = info.config.metadata.get("topic", ""), info.config.metadata.get("group", "")
+    if topics.durable_name(topic, group) == info.name:
+        return Subscription(topic, group)
+    _log.warning("jetstream_subscription_unnamed", stream=info.stream_name, consumer=info.name)
+    return None
+
+
+def _by_name(subscription: Subscription) -> tuple[str, str]:
+    return subscription.topic, subscription.group
 
 
 def _accept(subscription: Subscription, wanted: ConsumerConfig, found: ConsumerConfig) -> None:

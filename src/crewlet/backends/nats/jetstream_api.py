@@ -68,6 +68,10 @@ class JetStream:
         body: dict[str, Any] = {"subjects_filter": subjects_filter, "offset": offset} if subjects_filter else {}
         return await self._ask_for(f"STREAM.INFO.{name}", body, StreamInfo, absent=STREAM_NOT_FOUND)
 
+    async def stream_names(self) -> list[str]:
+        """The names of every stream of the account."""
+        return [name async for name in self._pages("STREAM.NAMES", _StreamNamesPage, lambda page: page.streams)]
+
     async def stream_delete(self, name: str) -> bool:
         """Delete a stream and all it holds; ``False`` where there was none."""
         return await self._ask_for(f"STREAM.DELETE.{name}", {}, _Success, absent=STREAM_NOT_FOUND) is not None
@@ -112,6 +116,21 @@ class JetStream:
     async def message(self, stream: str, seq: int) -> StoredMessage | None:
         """The message at ``seq``, from the stream's leader; ``None`` where it holds none."""
         return await self._message(stream, {"seq": seq})
+
+    async def message_delete(self, stream: str, seq: int) -> bool:
+        """Remove one message; ``False`` where there was none. What it held may stay on the disk until compaction."""
+        body = {"seq": seq, "no_erase": True}
+        try:
+            return (await self._ask(f"STREAM.MSG.DELETE.{stream}", body, _Success)).success
+        except ApiError as error:
+            # The broker has one code for every deletion that fails: whether it was there is asked.
+            if error.err_code == STREAM_NOT_FOUND or await self.message(stream, seq) is None:
+                return False
+            raise
+
+    async def next_message(self, stream: str, seq: int, subject: str) -> StoredMessage | None:
+        """The first message on ``subject`` at ``seq`` or behind it, from the leader; ``None`` where there is none."""
+        return await self._message(stream, {"seq": seq, "next_by_subj": subject})
 
     async def publish(
         self,
@@ -169,7 +188,7 @@ class JetStream:
         self, verb: str, kind: type[_PageT], items: Callable[[_PageT], list[_T] | None]
     ) -> AsyncIterator[_T]:
         offset = 0
-        while True:
+        for _ in range(limits.API_PAGES_MAX):
             page = await self._ask(verb, {"offset": offset}, kind)
             found = items(page) or []
             for item in found:
@@ -177,6 +196,7 @@ class JetStream:
             offset += len(found)
             if not found or offset >= page.total:
                 return
+        raise Unavailable(f"{verb}: more than {limits.API_PAGES_MAX} pages")
 
     async def _until_led(self, subject: str, attempt: Callable[[float], Awaitable[_T]], timeout_s: float) -> _T:
         clock = asyncio.get_running_loop().time
@@ -220,12 +240,17 @@ class _NamesPage(msgspec.Struct, frozen=True):
     consumers: list[str] | None = None
 
 
+class _StreamNamesPage(msgspec.Struct, frozen=True):
+    total: int = 0
+    streams: list[str] | None = None
+
+
 class _InfosPage(msgspec.Struct, frozen=True):
     total: int = 0
     consumers: list[ConsumerInfo] | None = None
 
 
-_PageT = TypeVar("_PageT", _NamesPage, _InfosPage)
+_PageT = TypeVar("_PageT", _NamesPage, _InfosPage, _StreamNamesPage)
 
 
 class _RawMessage(msgspec.Struct, frozen=True):

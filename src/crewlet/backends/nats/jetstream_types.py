@@ -143,6 +143,7 @@ class ConsumerInfo(msgspec.Struct, frozen=True, kw_only=True):
     stream_name: str
     name: str
     config: ConsumerConfig
+    created: datetime | None = None
     delivered: SequencePair = SequencePair()
     ack_floor: SequencePair = SequencePair()
     num_ack_pending: int = 0

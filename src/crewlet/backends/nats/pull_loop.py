@@ -92,6 +92,8 @@ class PullLoop:
         self._quiet = quiet
         self._inbox: _Inbox | None = None
         self._waiter: asyncio.Future[Message | _Cut] | None = None
+        self._taken: list[Message] | None = None
+        self._wanted = 0
         self._stopped = False
         self._heard_at = 0.0
         self._backoff_s = limits.PULL_BACKOFF_FIRST_S
@@ -118,6 +120,28 @@ class PullLoop:
             raise
         await self._leave_inbox()
         return None
+
+    async def more(self, count: int, within_s: float = 0.0) -> list[Message]:
+        """Up to ``count`` further messages: what is there now, and with ``within_s`` what comes in that time.
+
+        Fewer when stopped, when the link drops or when the broker refuses: :meth:`next` finds out why. Cancelled, it
+        hands what it was given to ``strays``.
+        """
+        taken: list[Message] = []
+        if count <= 0 or self._stopped or not self._wire.connected:
+            return taken
+        try:
+            inbox = self._inbox or await self._enter_inbox()
+            if not await self._gather(inbox, _request_for(count, within_s), taken, count, within_s):
+                await self._leave_inbox()
+        except Unavailable:
+            await self._leave_inbox()
+        except BaseException:
+            for message in taken:
+                self._strays(message)
+            await self._leave_inbox()
+            raise
+        return taken
 
     def stop(self) -> None:
         """Make :meth:`next` return ``None``, now and until :meth:`resume`."""
@@ -179,6 +203,18 @@ class PullLoop:
             watch.cancel()
             self._waiter = None
 
+    async def _gather(self, inbox: _Inbox, request: bytes, taken: list[Message], count: int, within_s: float) -> bool:
+        """Fill ``taken``; true where the request is known to be over, so that its inbox can serve another."""
+        waiter = self._arm()
+        self._taken, self._wanted = taken, count
+        alarm = asyncio.get_running_loop().call_later(within_s + self._timing.silence_max_s, self._cut, _Cut.SILENT)
+        try:
+            await self._wire.publish(self._subject, request, reply=inbox.subject)
+            return isinstance(await waiter, Message)
+        finally:
+            alarm.cancel()
+            self._waiter, self._taken = None, None
+
     def _arm(self) -> asyncio.Future[Message | _Cut]:
         self._waiter = asyncio.get_running_loop().create_future()
         return self._waiter
@@ -233,11 +269,20 @@ class PullLoop:
                 self._strays(message)
             return
         self._heard_at = asyncio.get_running_loop().time()
-        if message.status != _HEARTBEAT:
+        if self._taken is not None and not message.status:
+            self._taken.append(message)
+            if len(self._taken) >= self._wanted:
+                self._waiter.set_result(message)
+        elif message.status != _HEARTBEAT:
             self._waiter.set_result(message)
         elif not inbox.quiet_told:
             inbox.quiet_told = True
             self._quiet()
+
+
+def _request_for(count: int, within_s: float) -> bytes:
+    ask: dict[str, object] = {"batch": count, "max_bytes": limits.DRAIN_MAX_BYTES}
+    return msgspec.json.encode(ask | ({"expires": ns(within_s)} if within_s > 0 else {"no_wait": True}))
 
 
 class _SilenceWatch:

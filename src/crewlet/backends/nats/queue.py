@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import structlog
 
@@ -12,22 +12,32 @@ from crewlet.backends.nats.consumer_mailboxes import Mailboxes
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import Storage
 from crewlet.backends.nats.pull_loop import PullTiming
-from crewlet.backends.nats.queue_attachment import Attachment
+from crewlet.backends.nats.queue_attachment import Attachment, AttachmentParts
+from crewlet.backends.nats.queue_attachments import Attachments
+from crewlet.backends.nats.queue_batch import BatchAttachment
 from crewlet.backends.nats.queue_dead_letters import DeadLetters
 from crewlet.backends.nats.queue_link import LinkWatch
 from crewlet.backends.nats.queue_live_feed import LiveFeed
 from crewlet.backends.nats.queue_publisher import Publisher
+from crewlet.backends.nats.queue_questions import Questions
 from crewlet.backends.nats.queue_settlement import Settlement
+from crewlet.backends.nats.queue_single import SingleAttachment
 from crewlet.backends.nats.streams import Streams
 from crewlet.backends.nats.wire import Wire
 from crewlet.base.errors import CrewletError, StartRefused, Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.events import Event
 from crewlet.queue import (
+    Answer,
+    BatchHandler,
+    BatchOptions,
     EventQueue,
     Handler,
+    MailboxState,
+    PartitionKey,
     PublishListener,
     QueueConfig,
+    Responder,
     StreamHandler,
     StreamSubscription,
     Subscription,
@@ -36,8 +46,6 @@ from crewlet.queue import (
 __all__ = ["JetStreamQueue"]
 
 _log = structlog.get_logger(__name__)
-
-_RELEASING = "releasing"
 
 
 class JetStreamQueue(EventQueue):
@@ -62,16 +70,26 @@ class JetStreamQueue(EventQueue):
         self._wire = wire
         self._api = api
         self._config = config or QueueConfig()
-        self._timing = timing
         self._on_stranded = on_stranded
         self._tasks = Tasks("queue")
         self._link = LinkWatch(wire)
         self._streams = Streams(api, self._config, storage)
         self._mailboxes = Mailboxes(api, self._streams, self._config)
-        self._settlement = Settlement(api, self._link, DeadLetters(api, self._link), self._config)
         self._publisher = Publisher(api, self._streams, self._link, node, self._tasks)
+        self._questions = Questions(wire, node, self._tasks)
         self._known: set[Subscription] = set()
-        self._attachments: dict[Subscription, Attachment | None] = {}
+        self._attachments = Attachments(self._mailboxes)
+        self._parts = AttachmentParts(
+            wire=wire,
+            link=self._link,
+            mailboxes=self._mailboxes,
+            settlement=Settlement(api, self._link, DeadLetters(api, self._link), self._config),
+            config=self._config,
+            tasks=self._tasks,
+            ended=self._forget,
+            stranded=self._tell_stranded,
+            timing=timing,
+        )
         self._feeds: set[LiveFeed] = set()
         self._link_returned = asyncio.Event()
         self._unwatch = wire.on_reconnected(self._link_returned.set)
@@ -100,41 +118,61 @@ class JetStreamQueue(EventQueue):
         self._known.add(subscription)
 
     async def subscribe(self, subscription: Subscription, handler: Handler) -> None:
-        """Attach; see ``EventQueue``."""
-        if subscription in self._attachments:
-            raise ValueError(f"{subscription.topic} ({subscription.group}) is attached here already")
-        self._attachments[subscription] = None
-        try:
-            await self.ensure_subscription(subscription)
-            attachment = self._attach(subscription, handler, await self._streams.stream_of(subscription.topic))
-        except BaseException:
-            self._attachments.pop(subscription, None)
-            raise
-        if subscription in self._attachments:
-            # Else it was detached again before it had begun.
-            self._attachments[subscription] = attachment
-            attachment.start()
+        """Attach, one delivery at a time; see ``EventQueue``."""
+
+        async def make(holds: Collection[str]) -> Attachment:
+            stream = await self._ready(subscription)
+            return SingleAttachment(subscription, stream, self._parts, handler=handler, holds=holds)
+
+        await self._attachments.attach(subscription, make)
+
+    async def subscribe_batch(
+        self,
+        subscription: Subscription,
+        handler: BatchHandler,
+        *,
+        partition: PartitionKey,
+        options: Callable[[], BatchOptions] = BatchOptions,
+    ) -> None:
+        """Attach, one drain at a time; see ``EventQueue``."""
+
+        async def make(holds: Collection[str]) -> Attachment:
+            stream = await self._ready(subscription)
+            return BatchAttachment(
+                subscription,
+                stream,
+                self._parts,
+                handler=handler,
+                partition=partition,
+                options=options,
+                holds=holds,
+            )
+
+        await self._attachments.attach(subscription, make)
+
+    async def hold(self, subscription: Subscription, name: str) -> None:
+        """Fetch nothing while this stands; see ``EventQueue``."""
+        await self._attachments.hold(subscription, name)
+
+    async def lift(self, subscription: Subscription, name: str) -> None:
+        """End one hold; see ``EventQueue``."""
+        await self._attachments.lift(subscription, name)
 
     async def quiesce(self, subscription: Subscription) -> None:
         """Stop fetching; see ``EventQueue``."""
-        if attachment := self._attachments.get(subscription):
-            await attachment.hold()
+        await self._attachments.quiesce(subscription)
 
     async def unquiesce(self, subscription: Subscription) -> None:
         """Fetch again; see ``EventQueue``."""
-        if attachment := self._attachments.get(subscription):
-            attachment.lift()
+        await self._attachments.unquiesce(subscription)
 
     async def wait_idle(self, subscription: Subscription) -> None:
         """Wait for the handler and the report of its outcome; see ``EventQueue``. Not from inside that handler."""
-        if attachment := self._attachments.get(subscription):
-            await attachment.wait_idle()
+        await self._attachments.wait_idle(subscription)
 
     async def detach(self, subscription: Subscription) -> None:
         """Close the attachment; see ``EventQueue``. What its handler still holds comes back by the ack clock."""
-        attachment = self._attachments.pop(subscription, None)
-        if attachment is not None:
-            await attachment.detach()
+        await self._attachments.detach(subscription)
 
     async def delete_subscription(self, subscription: Subscription) -> None:
         """Destroy mailbox and mail; see ``EventQueue``."""
@@ -147,18 +185,23 @@ class JetStreamQueue(EventQueue):
 
         Where this process is attached it stops fetching first and waits for its own handler.
         """
-        attachment = self._attachments.get(subscription)
-        if attachment is None:
-            await self._mailboxes.release_held(subscription)
-            return
-        # One at a time: the end of one release must not let work begin in the middle of another.
-        async with attachment.releasing:
-            await attachment.hold(_RELEASING)
-            try:
-                await attachment.wait_idle()
-                await self._mailboxes.release_held(subscription)
-            finally:
-                attachment.lift(_RELEASING)
+        await self._attachments.release_held(subscription)
+
+    async def list_subscriptions(self, pattern: str) -> list[Subscription]:
+        """Every durable mailbox below a pattern; see ``EventQueue``."""
+        return await self._mailboxes.matching(pattern)
+
+    async def mailbox(self, subscription: Subscription) -> MailboxState | None:
+        """What a mailbox retains; see ``EventQueue``."""
+        return await self._mailboxes.state(subscription, attached_here=subscription in self._attachments)
+
+    async def serve(self, subject: str, responder: Responder) -> StreamSubscription:
+        """Answer ephemeral questions; see ``EventQueue``."""
+        return await self._questions.serve(subject, responder)
+
+    async def scatter(self, subject: str, payload: bytes, *, timeout_s: float, expected: int = 0) -> list[Answer]:
+        """Ask every node that serves a subject; see ``EventQueue``."""
+        return await self._questions.scatter(subject, payload, timeout_s=timeout_s, expected=expected)
 
     async def subscribe_stream(self, pattern: str, handler: StreamHandler) -> StreamSubscription:
         """Open a live feed; see ``EventQueue``."""
@@ -174,30 +217,18 @@ class JetStreamQueue(EventQueue):
         """Detach everything, end feeds and tasks. A handler that still runs is cancelled and not reported."""
         self._unwatch()
         self._publisher.close()
-        await asyncio.gather(*(self.detach(subscription) for subscription in [*self._attachments]))
+        await self._attachments.close()
         await asyncio.gather(*(feed.close() for feed in self._feeds))
         await self._tasks.close()
         self._link.close()
 
-    def _attach(self, subscription: Subscription, handler: Handler, stream: str) -> Attachment:
-        return Attachment(
-            subscription,
-            handler,
-            stream,
-            wire=self._wire,
-            link=self._link,
-            mailboxes=self._mailboxes,
-            settlement=self._settlement,
-            config=self._config,
-            tasks=self._tasks,
-            ended=self._forget,
-            stranded=self._tell_stranded,
-            timing=self._timing,
-        )
+    async def _ready(self, subscription: Subscription) -> str:
+        """The mailbox exists; the name of its stream."""
+        await self.ensure_subscription(subscription)
+        return await self._streams.stream_of(subscription.topic)
 
     def _forget(self, attachment: Attachment) -> None:
-        if self._attachments.get(attachment.subscription) is attachment:
-            del self._attachments[attachment.subscription]
+        self._attachments.forget(attachment)
         self._known.discard(attachment.subscription)
 
     def _tell_stranded(self, subscription: Subscription) -> None:

@@ -1,18 +1,20 @@
-"""One process's attachment to one mailbox: it fetches when it is ready, runs the handler, reports the outcome."""
+"""One process's attachment to one mailbox: it fetches when it is ready, works what came, reports the outcome."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from functools import partial
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
+from dataclasses import dataclass
 from typing import Final, cast
 
 import structlog
 
 from crewlet import topics
 from crewlet.backends.nats.consumer_mailboxes import Mailboxes
-from crewlet.backends.nats.consumer_settings import delivery_mark
+from crewlet.backends.nats.consumer_settings import DeliveryMark, delivery_mark
 from crewlet.backends.nats.pull_loop import MailboxDeleted, MailboxMissing, PullLoop, PullTiming
+from crewlet.backends.nats.queue_ack_clock import AckClock
 from crewlet.backends.nats.queue_link import LinkWatch
 from crewlet.backends.nats.queue_settlement import Settlement, headroom
 from crewlet.backends.nats.wire import Message, Wire
@@ -20,62 +22,72 @@ from crewlet.base import limits
 from crewlet.base.errors import StartRefused, Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.events import MalformedEvent, decode
-from crewlet.queue import Ack, Defer, Delivery, Handler, Nak, Outcome, QueueConfig, Subscription, nak_backoff_s
+from crewlet.queue import Ack, Defer, Delivery, Nak, Outcome, QueueConfig, Subscription, nak_backoff_s
 
-__all__ = ["QUIESCED", "Attachment"]
+__all__ = ["QUIESCED", "Attachment", "AttachmentParts", "Held"]
 
 _log = structlog.get_logger(__name__)
 
 QUIESCED: Final = "quiesced"
 """The hold that a caller's quiesce and a deferral take."""
 
-_EXTENSIONS_PER_ACK_WAIT: Final = 3
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One delivery in our hands: what arrived, its mark, and what a handler is given."""
+
+    message: Message
+    mark: DeliveryMark
+    delivery: Delivery
 
 
-class Attachment:
-    """Works one mailbox, one delivery at a time, until it is detached.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentParts:
+    """What every attachment of one client stands on.
 
-    While a handler runs the ack clock of its delivery is started again every third of ``ack_wait_s``: the clock is
-    there for holders that died, and a long turn must not run twice because it outlasted it. A detached attachment
-    extends nothing, so what its handler still holds comes back when the clock runs out or a successor releases it.
-
-    ``ended`` is told when the mailbox was deleted under us; ``stranded`` when the mailbox holds deliveries that this
-    attachment does not have, which for a seat's only holder means that they were lost with a link or a process. In a
-    group that several processes share it means nothing: the others are at work.
+    ``ended`` is told when the mailbox was deleted under an attachment; ``stranded`` when the mailbox holds deliveries
+    that its attachment does not have, which for a seat's only holder means that they were lost with a link or a
+    process. In a group that several processes share it means nothing: the others are at work.
     """
 
-    def __init__(  # noqa: PLR0913 - built in one place, by the queue
-        self,
-        subscription: Subscription,
-        handler: Handler,
-        stream: str,
-        *,
-        wire: Wire,
-        link: LinkWatch,
-        mailboxes: Mailboxes,
-        settlement: Settlement,
-        config: QueueConfig,
-        tasks: Tasks,
-        ended: Callable[[Attachment], None],
-        stranded: Callable[[Subscription], None],
-        timing: PullTiming | None = None,
+    wire: Wire
+    link: LinkWatch
+    mailboxes: Mailboxes
+    settlement: Settlement
+    config: QueueConfig
+    tasks: Tasks
+    ended: Callable[[Attachment], None]
+    stranded: Callable[[Subscription], None]
+    timing: PullTiming | None = None
+
+
+class Attachment(ABC):
+    """Works one mailbox until it is detached: one unit of work, settled, before the next is fetched.
+
+    While a unit is worked the ack clocks of what it holds are started again every third of ``ack_wait_s``: the clock
+    is there for holders that died, and a long turn must not run twice because it outlasted it. A detached attachment
+    extends nothing, so what its handler still holds comes back when the clock runs out or a successor releases it.
+
+    ``holds`` were taken before the attach: as long as one stands, nothing is fetched.
+    """
+
+    def __init__(
+        self, subscription: Subscription, stream: str, parts: AttachmentParts, *, holds: Collection[str] = ()
     ) -> None:
         self.subscription = subscription
-        self._handler = handler
-        self._link = link
-        self._mailboxes = mailboxes
-        self._settlement = settlement
-        self._config = config
-        self._tasks = tasks
-        self._ended = ended
-        self._stranded = stranded
+        self._parts = parts
+        self._link = parts.link
+        self._mailboxes = parts.mailboxes
+        self._settlement = parts.settlement
+        self._config = parts.config
+        self._tasks = parts.tasks
         self._pull = PullLoop(
-            wire,
+            parts.wire,
             stream,
             topics.durable_name(subscription.topic, subscription.group),
             strays=self._take_stray,
             quiet=self._look_for_stranded,
-            timing=timing,
+            timing=parts.timing,
         )
         self.releasing = asyncio.Lock()
         self._detached = False
@@ -88,6 +100,20 @@ class Attachment:
         self._giving_back: set[asyncio.Task[None]] = set()
         self._backing_off: dict[int, float] = {}
         self._loop_task: asyncio.Task[None] | None = None
+        for name in holds:
+            self._stop_taking(name)
+
+    @abstractmethod
+    async def _collect(self) -> list[Message]:
+        """The next unit of work; empty once the pull was stopped. Raises as ``PullLoop.next`` does."""
+
+    @abstractmethod
+    async def _work(self, messages: list[Message]) -> None:
+        """Handle and settle one unit."""
+
+    def _undispatched(self) -> list[Held]:
+        """What a unit holds that no handler has seen, given up: whoever asks hands it back."""
+        return []
 
     def start(self) -> None:
         """Begin to fetch."""
@@ -115,6 +141,9 @@ class Attachment:
         self._detached = True
         self._stop_taking(QUIESCED)
         self._resumed.set()
+        for held in self._undispatched():
+            # Its successor must not wait for a handler of ours that runs on.
+            self._take_stray(held.message)
         loop_task = self._loop_task
         if self._idle.is_set() and loop_task is not None and loop_task is not asyncio.current_task():
             loop_task.cancel()
@@ -146,26 +175,29 @@ class Attachment:
             if self._holds:
                 await self._resumed.wait()
                 continue
-            message = await self._fetch()
-            if message is None:
-                continue
+            messages = await self._fetch()
             if self._holds:
-                self._take_stray(message)
-            else:
-                await self._work(message)
+                for message in messages:
+                    self._take_stray(message)
+            elif messages:
+                self._idle.clear()
+                try:
+                    await self._work(messages)
+                finally:
+                    self._idle.set()
 
-    async def _fetch(self) -> Message | None:
+    async def _fetch(self) -> list[Message]:
         self._not_asking.clear()
         try:
-            return await self._pull.next()
+            return await self._collect()
         except MailboxDeleted:
             _log.warning("mailbox_deleted", topic=self.subscription.topic, group=self.subscription.group)
             self._detached = True
-            self._ended(self)
-            return None
+            self._parts.ended(self)
+            return []
         except MailboxMissing:
             await self._make_again()
-            return None
+            return []
         finally:
             self._not_asking.set()
 
@@ -180,67 +212,71 @@ class Attachment:
             _log.warning("mailbox_unreachable", topic=self.subscription.topic, error=str(error))
             await self._link.settled(2)
 
-    async def _work(self, message: Message) -> None:
-        self._idle.clear()
+    def _taken_up(self, message: Message) -> Held | None:
+        """The message as a delivery; one that cannot be read is buried, alone, and costs the others nothing."""
+        mark = delivery_mark(message.reply)
+        assert mark is not None, message.reply
+        self._backing_off.pop(mark.stream_seq, None)
         try:
-            mark = delivery_mark(message.reply)
-            assert mark is not None, message.reply
-            self._backing_off.pop(mark.stream_seq, None)
-            try:
-                event = decode(message.payload)
-            except MalformedEvent as error:
-                await self._settlement.bury(self.subscription, message, mark, str(error))
-                return
-            every_s = self._config.ack_wait_s / _EXTENSIONS_PER_ACK_WAIT
-            extension = _Extension(every_s, partial(self._extend, message))
-            try:
-                outcome = await self._handle(
-                    Delivery(self.subscription, event, headroom(mark.deliveries, self._config))
-                )
-            finally:
-                extension.cancel()
-            if self._detached:
-                return
-            if isinstance(outcome, Defer):
-                self._stop_taking(QUIESCED)
-            if isinstance(outcome, Nak) and len(self._backing_off) < limits.ACK_PENDING_MAX:
-                due = asyncio.get_running_loop().time() + nak_backoff_s(self._config, mark.deliveries)
-                self._backing_off[mark.stream_seq] = due
-            await self._settlement.settle(self.subscription, message, mark, outcome)
-        finally:
-            self._idle.set()
+            event = decode(message.payload)
+        except MalformedEvent as error:
+            self._give_back(self._settlement.bury(self.subscription, message, mark, str(error)))
+            return None
+        return Held(message, mark, Delivery(self.subscription, event, headroom(mark.deliveries, self._config)))
 
-    async def _handle(self, delivery: Delivery) -> Outcome:
+    async def _outcome_of(self, call: Awaitable[Outcome], first: Delivery) -> Outcome:
         try:
-            outcome = cast("Outcome | None", await self._handler(delivery))
+            outcome = cast("Outcome | None", await call)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
             # Something inside the handler was cancelled, not this attachment.
-            return self._failed(delivery, "cancelled")
+            return self._failed(first, "cancelled")
         except Exception as error:  # noqa: BLE001 - supervisor: a failing handler is a nak, whatever it failed with
-            return self._failed(delivery, repr(error), error)
+            return self._failed(first, repr(error), error)
         # A handler that returns nothing is done with it (E-032).
         return Ack() if outcome is None else outcome
 
-    def _failed(self, delivery: Delivery, reason: str, error: Exception | None = None) -> Nak:
+    async def _settle(self, held: Iterable[Held], outcome: Outcome) -> None:
+        """Report one outcome for all of ``held``, their reports in flight together."""
+        items = [*held]
+        if isinstance(outcome, Nak):
+            for each in items:
+                self._note_backoff(each.mark)
+        if len(items) == 1:
+            await self._settlement.settle(self.subscription, items[0].message, items[0].mark, outcome)
+            return
+        reports = (self._settlement.settle(self.subscription, each.message, each.mark, outcome) for each in items)
+        await asyncio.gather(*reports)
+
+    def _note_backoff(self, mark: DeliveryMark) -> None:
+        if len(self._backing_off) < limits.ACK_PENDING_MAX:
+            due = asyncio.get_running_loop().time() + nak_backoff_s(self._config, mark.deliveries)
+            self._backing_off[mark.stream_seq] = due
+
+    def _failed(self, first: Delivery, reason: str, error: Exception | None = None) -> Nak:
         _log.warning(
             "handler_failed",
             topic=self.subscription.topic,
-            event_id=delivery.event.id,
-            headroom=delivery.headroom,
+            event_id=first.event.id,
+            headroom=first.headroom,
             error=reason,
             exc_info=error,
         )
         return Nak(reason)
 
-    def _extend(self, message: Message) -> bool:
-        """Start the delivery's ack clock again; false once nobody may."""
-        if self._detached:
-            return False
-        self._tasks.start("extend", self._settlement.still_working(message))
-        return True
+    def _ack_clock(self, held: Collection[Held]) -> AckClock:
+        """Keep the clocks of what ``held`` holds at each beat running, while attached."""
+
+        def extend() -> bool:
+            if self._detached:
+                return False
+            for each in held:
+                self._tasks.start("extend", self._settlement.still_working(each.message))
+            return True
+
+        return AckClock(self._config.ack_wait_s, extend)
 
     def _take_stray(self, message: Message) -> None:
         """A message that came when it was not wanted any more: back at the head, never held."""
@@ -248,7 +284,9 @@ class Attachment:
         if mark is None:
             return
         outcome = Defer("it arrived as the attachment stopped fetching")
-        work = self._settlement.settle(self.subscription, message, mark, outcome)
+        self._give_back(self._settlement.settle(self.subscription, message, mark, outcome))
+
+    def _give_back(self, work: Coroutine[object, object, None]) -> None:
         task = self._tasks.start("give_back", work)
         self._giving_back.add(task)
         task.add_done_callback(self._giving_back.discard)
@@ -267,23 +305,4 @@ class Attachment:
         count = 0 if info is None else info.num_ack_pending - len(self._backing_off)
         if count > 0 and self._idle.is_set() and not self._holds:
             _log.info("deliveries_held_elsewhere", topic=self.subscription.topic, count=count)
-            self._stranded(self.subscription)
-
-
-class _Extension:
-    """The timer that keeps the ack clock of one running delivery from running out."""
-
-    def __init__(self, every_s: float, extend: Callable[[], bool]) -> None:
-        self._every_s = every_s
-        self._extend = extend
-        self._timer = self._set()
-
-    def cancel(self) -> None:
-        self._timer.cancel()
-
-    def _set(self) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(self._every_s, self._due)
-
-    def _due(self) -> None:
-        if self._extend():
-            self._timer = self._set()
+            self._parts.stranded(self.subscription)
