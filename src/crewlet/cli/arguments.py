@@ -48,6 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     _ask(commands)
     _seats(commands)
     _events(commands)
+    _mailboxes(commands)
+    _dlq(commands)
     _init(commands)
     _validate(commands)
     _schema(commands)
@@ -126,6 +128,44 @@ def _page_size(text: str) -> int:
         return int(text)
     message = f"{text!r} is no whole number from 1 to {limits.EVENT_PAGE_MAX}"
     raise argparse.ArgumentTypeError(message)
+
+
+def _mailboxes(commands: _Commands) -> None:
+    text = "Show the durable mailboxes: what waits, what is held, who is attached."
+    parser = _add(commands, "mailboxes", text, ("queue_commands", "mailboxes"))
+    parser.add_argument("--seat", default="", help="only those of this seat")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    _node_options(parser)
+
+
+def _dlq(commands: _Commands) -> None:
+    text = "Look at the dead letters, send them again, drop them."
+    dlq = commands.add_parser("dlq", help=text, description=text)
+    verbs = cast("_Commands", dlq.add_subparsers(required=True, metavar="VERB"))
+    listed = _add(verbs, "list", "List what was given up, newest first.", ("queue_commands", "dlq_list"))
+    _letter_filters(listed)
+    listed.add_argument(
+        "--limit", type=_page_size, metavar="N", default=_EVENTS_LIMIT, help="how many (default: %(default)d)"
+    )
+    listed.add_argument("--before", default="", metavar="ID", help="only older ones than this")
+    listed.add_argument("--json", action="store_true", help="print JSON")
+    shown = _add(verbs, "show", "Show one letter with its message.", ("queue_commands", "dlq_show"))
+    shown.add_argument("id", help="the letter's id")
+    shown.add_argument("--json", action="store_true", help="print JSON")
+    redrive = _add(verbs, "redrive", "Send letters to their mailbox again.", ("queue_commands", "dlq_redrive"))
+    drop = _add(verbs, "drop", "Remove letters for good.", ("queue_commands", "dlq_drop"))
+    for parser in (redrive, drop):
+        parser.add_argument("ids", nargs="*", metavar="ID", help="a letter's id")
+        parser.add_argument("--all", action="store_true", help="every letter (of --seat or --topic, if given)")
+        _letter_filters(parser)
+        parser.add_argument("--yes", action="store_true", help="needed for more than one letter")
+    for parser in (listed, shown, redrive, drop):
+        _node_options(parser)
+
+
+def _letter_filters(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seat", default="", help="only letters of this seat")
+    parser.add_argument("--topic", default="", help="only letters of this topic (* and > as in subjects)")
 
 
 def _init(commands: _Commands) -> None:

@@ -66,6 +66,10 @@ class ApiClient:
         """What the node answers to a JSON body. Raises ``NodeUnreachable``, ``ApiRefused``."""
         return await self._ask("POST", path, body)
 
+    async def delete(self, path: str) -> dict[str, Any]:
+        """What the node answers to a removal. Raises ``NodeUnreachable``, ``ApiRefused``."""
+        return await self._ask("DELETE", path)
+
     @asynccontextmanager
     async def stream(self) -> AsyncGenerator[AsyncIterator[dict[str, Any]]]:
         """The live frames, until left or until the node closes. Raises ``NodeUnreachable``, ``ApiRefused``."""

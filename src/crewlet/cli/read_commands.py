@@ -14,7 +14,7 @@ from crewlet.cli.client import ApiClient, environment
 from crewlet.cli.plain_text import one_line
 from crewlet.cli.whereabouts import find_node
 
-__all__ = ["events", "seats"]
+__all__ = ["events", "print_json", "print_table", "seats"]
 
 
 def seats(options: argparse.Namespace) -> int:
@@ -32,10 +32,10 @@ async def _seats(options: argparse.Namespace) -> int:
         answer = await api.get("/seats")
     rows = cast("list[dict[str, Any]]", answer["seats"])
     if options.json:
-        _print_json(answer)
+        print_json(answer)
         return 0
     header = ("SEAT", "KIND", "NAME", "UNIT", "STATE", "MODELS", "LAST ERROR")
-    _print_table([header, *(_seat_row(row) for row in rows)])
+    print_table([header, *(_seat_row(row) for row in rows)])
     return 0
 
 
@@ -84,18 +84,20 @@ def _wanted(event: Mapping[str, Any], options: argparse.Namespace) -> bool:
 
 def _print_event(event: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
-        _print_json(event)
+        print_json(event)
         return
     sys.stdout.write(f"{event['timestamp']}  {event['type']:<24}  {one_line(event.get('summary') or event['type'])}\n")
     sys.stdout.flush()
 
 
-def _print_json(value: Mapping[str, Any]) -> None:
+def print_json(value: Mapping[str, Any]) -> None:
+    """One JSON object, one line."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
     sys.stdout.flush()
 
 
-def _print_table(rows: Iterable[tuple[str, ...]]) -> None:
+def print_table(rows: Iterable[tuple[str, ...]]) -> None:
+    """Rows under a header, each column as wide as its widest cell."""
     lines = [tuple(one_line(cell) for cell in row) for row in rows]
     widths = [max(len(row[column]) for row in lines) for column in range(len(lines[0]))]
     for row in lines:

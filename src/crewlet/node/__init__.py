@@ -4,6 +4,7 @@ from crewlet.node.company_parts import CompanySource
 from crewlet.node.face import (
     AskView,
     Health,
+    MailboxView,
     MessageState,
     MessageView,
     NodeFace,
@@ -21,6 +22,7 @@ __all__ = [
     "AskView",
     "CompanySource",
     "Health",
+    "MailboxView",
     "MessageState",
     "MessageView",
     "NoSuchSeat",

@@ -9,12 +9,13 @@ from typing import Protocol
 
 from crewlet.base.errors import CrewletError
 from crewlet.events import Event
-from crewlet.queue import StreamSubscription
+from crewlet.queue import DeadLetters, StreamSubscription
 from crewlet.store import EventFilter, StoredEvent
 
 __all__ = [
     "AskView",
     "Health",
+    "MailboxView",
     "MessageState",
     "MessageView",
     "NoSuchSeat",
@@ -85,6 +86,23 @@ class SeatView:
     last_error: str | None
     models: tuple[str, ...]
     models_are_real: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailboxView:
+    """One durable mailbox: how much waits, how much is held, since when; ``seat`` is empty where it is no seat's.
+
+    ``attached`` is ``here``, ``elsewhere`` (another node asks for its mail), ``unknown`` (nobody asks, and somebody
+    holds a delivery) or ``nobody``.
+    """
+
+    topic: str
+    group: str
+    seat: str
+    pending: int
+    held: int
+    oldest: datetime | None
+    attached: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +206,15 @@ class NodeFace(Protocol):
 
     async def turn(self, turn_id: str) -> list[StoredEvent]:
         """Every row of one run, oldest first; empty where this node knows none."""
+        ...
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """What the whole company could not work."""
+        ...
+
+    async def mailboxes(self, handle: str = "") -> tuple[MailboxView, ...]:
+        """Every durable mailbox, or those of one seat. Raises ``Unavailable``, ``ValueError`` for no handle."""
         ...
 
     async def follow(self, on_event: Callable[[str, Event], None]) -> StreamSubscription:

@@ -24,6 +24,7 @@ from crewlet.events.types import InboundDelivery, OrgStarted, OrgStopped, RawWeb
 from crewlet.node.company_parts import CompanySource
 from crewlet.node.face import (
     Health,
+    MailboxView,
     MessageView,
     NodeFace,
     NoSuchSeat,
@@ -32,13 +33,14 @@ from crewlet.node.face import (
     SeatView,
     SentMessage,
 )
+from crewlet.node.mailbox_views import mailbox_views
 from crewlet.node.mailboxes import inbox_of
 from crewlet.node.message_events import chain_events
 from crewlet.node.message_view import asks_in, message_view
 from crewlet.node.parts import NodeParts, assemble
 from crewlet.node.seat_views import seat_views
 from crewlet.notify import OPERATOR, inbound_subscription
-from crewlet.queue import StreamSubscription, Subscription
+from crewlet.queue import DeadLetters, StreamSubscription, Subscription
 from crewlet.store import EventFilter, StoredEvent
 
 __all__ = ["Node", "NodeSettings"]
@@ -233,6 +235,15 @@ class Node(NodeFace):
     async def turn(self, turn_id: str) -> list[StoredEvent]:
         """Every row of one run, oldest first."""
         return list((await self._parts.event_log.turn(turn_id)).events)
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """What the whole company could not work."""
+        return self._parts.dead_letters
+
+    async def mailboxes(self, handle: str = "") -> tuple[MailboxView, ...]:
+        """Every durable mailbox, or those of one seat."""
+        return await mailbox_views(self._parts.queue, handle)
 
     async def follow(self, on_event: Callable[[str, Event], None]) -> StreamSubscription:
         """Feed every event the company records from now on."""

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from crewlet.a2a import A2aService, AskTool
 from crewlet.backends.memory import MemoryLeases
-from crewlet.backends.nats import JetStreamQueue, OpenedBucket, open_bucket
+from crewlet.backends.nats import DeadLetterBox, JetStreamQueue, OpenedBucket, open_bucket
 from crewlet.base.clock import Clock
 from crewlet.base.fence import Fence, ServingPosture
 from crewlet.base.ids import Ids
@@ -30,7 +30,7 @@ from crewlet.node.seat_runtime import SeatRuntime, SeatRuntimeParts
 from crewlet.node.shared_tools import start_shared_tools
 from crewlet.node.turn_runner import CompanyEpoch, TurnRunner
 from crewlet.notify import NotificationService, OperatorSource
-from crewlet.queue import QueueConfig, Subscription
+from crewlet.queue import DeadLetters, QueueConfig, Subscription
 from crewlet.seats import Host, HostConfig
 from crewlet.store import Database, EventLog
 from crewlet.tools import LookupColleague, ToolHost
@@ -76,6 +76,7 @@ class NodeParts:
     access: BrokerAccess
     queue: JetStreamQueue
     writes: BrokerWrites
+    dead_letters: DeadLetters
     event_log: EventLog
     channels: Channels
     host: Host
@@ -183,6 +184,7 @@ async def assemble(
         access=access,
         queue=queue,
         writes=writes,
+        dead_letters=DeadLetterBox(access.api),
         event_log=event_log,
         channels=channels,
         host=host,

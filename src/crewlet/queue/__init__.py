@@ -12,6 +12,7 @@ from crewlet.queue.contract import (
     StreamSubscription,
     nak_backoff_s,
 )
+from crewlet.queue.dead_letters import DeadLetter, DeadLetterPage, DeadLetters, Redrive, RedriveOutcome
 from crewlet.queue.deliveries import Ack, Defer, Delivery, Handler, Nak, Outcome, Subscription
 
 __all__ = [
@@ -20,6 +21,9 @@ __all__ = [
     "Batch",
     "BatchHandler",
     "BatchOptions",
+    "DeadLetter",
+    "DeadLetterPage",
+    "DeadLetters",
     "Defer",
     "Delivery",
     "EventQueue",
@@ -30,6 +34,8 @@ __all__ = [
     "PartitionKey",
     "PublishListener",
     "QueueConfig",
+    "Redrive",
+    "RedriveOutcome",
     "Responder",
     "StreamHandler",
     "StreamSubscription",

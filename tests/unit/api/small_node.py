@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,11 +11,13 @@ from pathlib import Path
 
 import httpx
 
+from crewlet import topics
 from crewlet.api import ApiConfig, ApiLimits, ApiServer, ApiToken
 from crewlet.base.trace import Trace
-from crewlet.events import Body, Event, new_event
+from crewlet.events import Body, Event, encode, new_event
 from crewlet.node.face import (
     Health,
+    MailboxView,
     MessageState,
     MessageView,
     NoSuchSeat,
@@ -24,6 +26,7 @@ from crewlet.node.face import (
     SeatView,
     SentMessage,
 )
+from crewlet.queue import DeadLetter, DeadLetterPage, Redrive, RedriveOutcome
 from crewlet.store import EventFilter, StoredEvent
 from crewlet.testing import SeededIds
 
@@ -64,6 +67,45 @@ _SEAT = SeatView(
 )
 
 
+class SmallDeadLetters:
+    """A box of a few letters; those in ``orphans`` have no mailbox any more."""
+
+    def __init__(self, trouble: Callable[[], Awaitable[None]]) -> None:
+        self.letters: dict[str, DeadLetter] = {}
+        self.orphans: set[str] = set()
+        self.redriven: list[str] = []
+        self.asked: list[tuple[int, str, str]] = []
+        self._trouble = trouble
+
+    async def page(self, *, limit: int, before: str = "", pattern: str = "") -> DeadLetterPage:
+        await self._trouble()
+        self.asked.append((limit, before, pattern))
+        if before == "nonsense":
+            raise ValueError("'nonsense' is not a `next` of an earlier page")
+        known = sorted(self.letters.values(), key=lambda letter: int(letter.id), reverse=True)
+        older = [letter for letter in known if not before or int(letter.id) < int(before)]
+        page = tuple(letter for letter in older[:limit] if not pattern or topics.matches(pattern, letter.topic))
+        return DeadLetterPage(page, older[limit - 1].id if len(older) > limit else None)
+
+    async def get(self, letter_id: str) -> DeadLetter | None:
+        await self._trouble()
+        return self.letters.get(letter_id)
+
+    async def redrive(self, letter_id: str) -> Redrive:
+        await self._trouble()
+        letter = self.letters.get(letter_id)
+        if letter is None:
+            return Redrive(RedriveOutcome.GONE)
+        if letter_id in self.orphans:
+            return Redrive(RedriveOutcome.MAILBOX_GONE, letter)
+        self.redriven.append(letter_id)
+        return Redrive(RedriveOutcome.REDRIVEN, self.letters.pop(letter_id))
+
+    async def drop(self, letter_id: str) -> bool:
+        await self._trouble()
+        return self.letters.pop(letter_id, None) is not None
+
+
 class Feed:
     """One subscription that the node handed out."""
 
@@ -90,6 +132,8 @@ class SmallNode:
         self.feeds: list[Feed] = []
         self.to_call: list[Callable[[], None]] = []
         self.messages: dict[str, MessageView] = {}
+        self.dead_letters = SmallDeadLetters(self._trouble)
+        self.boxes: list[MailboxView] = []
 
     def health(self) -> Health:
         return replace(_HEALTH, shutting_down=self.draining)
@@ -126,6 +170,12 @@ class SmallNode:
     async def turn(self, turn_id: str) -> list[StoredEvent]:
         await self._trouble()
         return [row for row in self.rows if getattr(row.event.data, "turn_id", "") == turn_id]
+
+    async def mailboxes(self, handle: str = "") -> tuple[MailboxView, ...]:
+        await self._trouble()
+        if " " in handle:
+            raise ValueError(f"{handle!r} cannot be one token of a subject")
+        return tuple(box for box in self.boxes if handle in ("", box.seat))
 
     async def follow(self, on_event: Callable[[str, Event], None]) -> Feed:
         await self._trouble()
@@ -171,6 +221,23 @@ class Chronicle:
     def row(self, body: Body) -> StoredEvent:
         event = self.event(body)
         return StoredEvent(f"crewlet.events.{event.type}", event)
+
+
+def letter(number: int, *, seat: str = "ceo", payload: bytes = b"", reason: str = "no such tool") -> DeadLetter:
+    """A letter of the seat's inbox; of an event named after it unless a payload is given."""
+    event = Event(id=f"e-{number}", type="probe", timestamp=NOW, trace_id="trace-1")
+    return DeadLetter(
+        id=str(number),
+        topic=topics.agent_inbox(seat),
+        group=topics.inbox_group(seat),
+        event=None if payload else event,
+        payload=payload or encode(event),
+        reason=reason,
+        deliveries=25,
+        at=NOW,
+        stream=topics.STREAM_AGENT,
+        stream_seq=100 + number,
+    )
 
 
 def config(folder: Path, *, tokens: tuple[ApiToken, ...] | None = None, **changes: object) -> ApiConfig:

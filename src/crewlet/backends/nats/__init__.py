@@ -2,6 +2,7 @@
 
 from crewlet.backends.nats.buckets import OpenedBucket, open_bucket
 from crewlet.backends.nats.connection import Connection, connect
+from crewlet.backends.nats.dead_letter_box import DeadLetterBox
 from crewlet.backends.nats.embedded_broker import BrokerConfig, EmbeddedBroker
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import Storage
@@ -13,6 +14,7 @@ from crewlet.backends.nats.wire import Wire
 __all__ = [
     "BrokerConfig",
     "Connection",
+    "DeadLetterBox",
     "EmbeddedBroker",
     "JetStream",
     "JetStreamQueue",
