@@ -1,0 +1,66 @@
+"""The contracts' suites, for every backend: promises by name, none of which a backend may override."""
+
+from crewlet.testing.contracts.contract import Capability, Contract, needed, needs, promises
+from crewlet.testing.contracts.queue_batch_stops import BatchStops
+from crewlet.testing.contracts.queue_batches import BatchCollection, BatchSettlement
+from crewlet.testing.contracts.queue_broadcast import Broadcast
+from crewlet.testing.contracts.queue_dead_letters import DeadLetters, Headroom
+from crewlet.testing.contracts.queue_delivery import Outcomes, ServingOrder
+from crewlet.testing.contracts.queue_harness import SCALED, DeadLetter, QueueHarness, event
+from crewlet.testing.contracts.queue_holds import Holds
+from crewlet.testing.contracts.queue_letting_go import LettingGo, TakeOver
+from crewlet.testing.contracts.queue_listeners import Listeners
+from crewlet.testing.contracts.queue_mailboxes import Mailboxes, MailboxListing, MailboxStates
+from crewlet.testing.contracts.queue_publishing import Publishing
+from crewlet.testing.contracts.queue_questions import Questions
+
+__all__ = [
+    "QUEUE_SUITE",
+    "SCALED",
+    "BatchCollection",
+    "BatchSettlement",
+    "BatchStops",
+    "Broadcast",
+    "Capability",
+    "Contract",
+    "DeadLetter",
+    "DeadLetters",
+    "Headroom",
+    "Holds",
+    "LettingGo",
+    "Listeners",
+    "MailboxListing",
+    "MailboxStates",
+    "Mailboxes",
+    "Outcomes",
+    "Publishing",
+    "Questions",
+    "QueueHarness",
+    "ServingOrder",
+    "TakeOver",
+    "event",
+    "needed",
+    "needs",
+    "promises",
+]
+
+QUEUE_SUITE: tuple[type[Contract], ...] = (
+    Publishing,
+    ServingOrder,
+    Outcomes,
+    DeadLetters,
+    Headroom,
+    Mailboxes,
+    MailboxListing,
+    MailboxStates,
+    LettingGo,
+    Holds,
+    TakeOver,
+    BatchCollection,
+    BatchSettlement,
+    BatchStops,
+    Listeners,
+    Broadcast,
+    Questions,
+)
+"""Every promise of the event queue, by the noun it is about."""
