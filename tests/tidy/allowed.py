@@ -6,6 +6,9 @@ __all__ = ["BROAD_HANDLERS", "CLOCKS_AND_CHANCE", "TEXTS_LIKE_BROKER_NAMES"]
 
 BROAD_HANDLERS: dict[str, str] = {
     "api/gate.py": "a fault of one route is that request's 500; the server and its other clients go on",
+    "backends/memory/queue_attachment.py": "as on the real broker: a handler's fault is a failed delivery",
+    "backends/memory/queue_ephemeral.py": "a reader's or a responder's fault is its own, not the feed's or the asker's",
+    "backends/memory/queue_publisher.py": "a publish listener that fails is logged and never fails the publish (E-191)",
     "backends/nats/connection.py": "a failing listener must not keep the others, or the next dial, from happening",
     "backends/nats/link.py": "an error would end the client's read loop and leave the whole node deaf",
     "backends/nats/queue_attachment.py": "a handler's fault is a failed delivery; its own must not leave it deaf",

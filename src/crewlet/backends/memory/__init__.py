@@ -3,6 +3,7 @@
 from crewlet.backends.memory.leases import MemoryLeases
 from crewlet.backends.memory.queue import MemoryQueue
 from crewlet.backends.memory.queue_broker import MemoryBroker
+from crewlet.backends.memory.queue_dead_letters import MemoryDeadLetterBox
 from crewlet.backends.memory.queue_mail import Mail, StoredMessage
 from crewlet.backends.memory.records import MemoryBucket, MemoryRecordStore
 
@@ -10,6 +11,7 @@ __all__ = [
     "Mail",
     "MemoryBroker",
     "MemoryBucket",
+    "MemoryDeadLetterBox",
     "MemoryLeases",
     "MemoryQueue",
     "MemoryRecordStore",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 
 from crewlet import topics
-from crewlet.backends.memory.queue_attachment import Attachment, AttachmentParts, Work, work_of_batches, work_of_one
+from crewlet.backends.memory.queue_attachment import QUIESCED, Attachment, AttachmentParts, Work, work_of_one
+from crewlet.backends.memory.queue_attachments import Attachments
 from crewlet.backends.memory.queue_broker import MemoryBroker
 from crewlet.backends.memory.queue_ephemeral import Closing, LiveFeed, Server
 from crewlet.backends.memory.queue_line import Line
@@ -46,10 +46,15 @@ class MemoryQueue(EventQueue):
         self._config = config or QueueConfig()
         self._line = Line(node)
         self._tasks = Tasks(f"queue:{node}")
-        self._settlement = Settlement(self._line, self._tasks, self._config)
         self._publisher = Publisher(broker, self._line, self._tasks)
-        self._attachments: dict[Subscription, Attachment | None] = {}
-        self._holds: dict[Subscription, dict[str, None]] = {}
+        self._attachments = Attachments()
+        self._parts = AttachmentParts(
+            line=self._line,
+            settlement=Settlement(self._line, self._tasks, self._config),
+            config=self._config,
+            tasks=self._tasks,
+            ended=self._attachments.forget,
+        )
         self._feeds: list[LiveFeed] = []
         self._endings: list[Callable[[], None]] = []
         broker.configure(self._config)
@@ -67,14 +72,14 @@ class MemoryQueue(EventQueue):
     def cut(self) -> None:
         """The broker and this client hear nothing of each other: calls raise ``Unavailable``, what it holds is held."""
         self._line.cut()
-        for attachment in self._attached():
+        for attachment in self._attachments.started():
             attachment.line_cut()
 
     def heal(self) -> None:
         """They hear each other again: mail is taken, outcomes are reported, feeds catch up."""
         self._line.heal()
         if self._line.is_up:
-            for attachment in self._attached():
+            for attachment in self._attachments.started():
                 attachment.line_healed()
             for feed in [*self._feeds]:
                 self._broker.catch_up(feed)
@@ -85,9 +90,8 @@ class MemoryQueue(EventQueue):
         What it held stays held until its ack clock runs out or a successor releases it.
         """
         self._line.end()
-        for attachment in self._attached():
-            attachment.crash()
-        self._forget_all()
+        self._attachments.crash()
+        self._end_all()
 
     async def publish(self, topic: str, event: Event) -> Event:
         """Store and tell; see ``EventQueue``."""
@@ -115,32 +119,23 @@ class MemoryQueue(EventQueue):
         options: Callable[[], BatchOptions] = BatchOptions,
     ) -> None:
         """Attach to whole drains; see ``EventQueue``."""
-        await self._attach(subscription, work_of_batches(handler, partition, options))
+        await self._attach(subscription, Work(handler, partition, options))
 
     async def hold(self, subscription: Subscription, name: str) -> None:
         """Take nothing while it stands; see ``EventQueue``."""
-        self._holds.setdefault(subscription, {})[name] = None
-        if attachment := self._attachments.get(subscription):
-            attachment.hold(name)
+        self._attachments.stop(subscription, name)
 
     async def lift(self, subscription: Subscription, name: str) -> None:
         """End one hold; see ``EventQueue``."""
-        holds = self._holds.get(subscription, {})
-        holds.pop(name, None)
-        if not holds:
-            self._holds.pop(subscription, None)
-        if attachment := self._attachments.get(subscription):
-            attachment.lift(name)
+        self._attachments.go_on(subscription, name)
 
     async def quiesce(self, subscription: Subscription) -> None:
         """Stop taking mail; see ``EventQueue``."""
-        if attachment := self._attachments.get(subscription):
-            attachment.hold()
+        self._attachments.quiesce(subscription)
 
     async def unquiesce(self, subscription: Subscription) -> None:
         """Take mail again; see ``EventQueue``."""
-        if attachment := self._attachments.get(subscription):
-            attachment.lift()
+        self._attachments.go_on(subscription, QUIESCED)
 
     async def wait_idle(self, subscription: Subscription) -> None:
         """Wait for the handler and the report of its outcome; see ``EventQueue``. Not from inside that handler."""
@@ -149,9 +144,7 @@ class MemoryQueue(EventQueue):
 
     async def detach(self, subscription: Subscription) -> None:
         """Close the attachment; see ``EventQueue``. What its handler still holds comes back by the ack clock."""
-        self._holds.pop(subscription, None)
-        if attachment := self._attachments.pop(subscription, None):
-            await attachment.detach()
+        await self._attachments.detach(subscription)
 
     async def delete_subscription(self, subscription: Subscription) -> None:
         """Destroy mailbox and mail; see ``EventQueue``."""
@@ -187,17 +180,16 @@ class MemoryQueue(EventQueue):
             held=len(mails) - pending,
             oldest=min((mail.message.published_at for mail in mails), default=None),
             waiting_pulls=mailbox.asker_count,
-            attached_here=self._attachments.get(subscription) is not None,
+            attached_here=subscription in self._attachments,
         )
 
     async def serve(self, subject: str, responder: Responder) -> StreamSubscription:
         """Answer; see ``EventQueue``."""
         await self._line.reach()
-        end = self._broker.responders.add(subject, Server(responder, self._line, self._tasks))
-        return self._closing(end)
+        return self._closing(self._broker.responders.add(Server(subject, responder, self._line, self._tasks)))
 
     async def scatter(self, subject: str, payload: bytes, *, timeout_s: float, expected: int = 0) -> list[Answer]:
-        """Ask; see ``EventQueue``. Returns early too when all who were asked have answered."""
+        """Ask; see ``EventQueue``. Returns early too where all who were asked have answered."""
         await self._line.reach()
         return await self._broker.responders.ask(subject, payload, self._line, timeout_s=timeout_s, expected=expected)
 
@@ -214,47 +206,20 @@ class MemoryQueue(EventQueue):
     async def close(self) -> None:
         """Detach everything, end feeds and tasks. A handler that still runs is cancelled and not reported."""
         self._publisher.close()
-        await asyncio.gather(*(self.detach(subscription) for subscription in [*self._attachments]))
+        await self._attachments.close()
         self._line.end()
-        self._forget_all()
+        self._end_all()
         await self._tasks.close()
 
     async def _attach(self, subscription: Subscription, work: Work) -> None:
-        if subscription in self._attachments:
-            raise ValueError(f"{subscription.topic} ({subscription.group}) is attached here already")
-        self._attachments[subscription] = None
-        try:
-            await self.ensure_subscription(subscription)
-        except BaseException:
-            self._attachments.pop(subscription, None)
-            raise
-        if subscription not in self._attachments:
-            # It was detached again before it had begun.
-            return
-        parts = AttachmentParts(
-            line=self._line,
-            settlement=self._settlement,
-            config=self._config,
-            tasks=self._tasks,
-            ended=self._forget,
-        )
-        mailbox = self._broker.ensure(subscription, self._config)
-        attachment = Attachment(mailbox, work, parts, holds=self._holds.get(subscription, {}))
-        self._attachments[subscription] = attachment
-        attachment.start()
+        async def make(stops: Collection[object]) -> Attachment:
+            await self._line.reach()
+            return Attachment(self._broker.ensure(subscription, self._config), work, self._parts, stops=stops)
 
-    def _attached(self) -> list[Attachment]:
-        return [attachment for attachment in self._attachments.values() if attachment is not None]
+        await self._attachments.attach(subscription, make)
 
-    def _forget(self, attachment: Attachment) -> None:
-        if self._attachments.get(attachment.subscription) is attachment:
-            del self._attachments[attachment.subscription]
-            self._holds.pop(attachment.subscription, None)
-
-    def _forget_all(self) -> None:
+    def _end_all(self) -> None:
         self._publisher.close()
-        self._attachments.clear()
-        self._holds.clear()
         for end in [*self._endings]:
             end()
 

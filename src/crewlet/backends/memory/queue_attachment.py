@@ -32,18 +32,20 @@ from crewlet.queue import (
     partitions_of,
 )
 
-__all__ = ["Attachment", "AttachmentParts", "Work", "work_of_batches", "work_of_one"]
+__all__ = ["QUIESCED", "Attachment", "AttachmentParts", "Work", "work_of_one"]
 
 _log = structlog.get_logger(__name__)
 
-_QUIESCED: Final = object()
+QUIESCED: Final = object()
+"""Why an attachment stops that its caller quiesced, or whose handler deferred; holds are named by strings."""
+
 _RELEASING: Final = object()
 _STOPPED: Final = Defer("the drain was stopped before its turn came")
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is done with mail: how it is collected, what belongs together, and who works it."""
+    """What is done with a drain: who works it, what of it belongs together, and how it is collected (E-057)."""
 
     handler: BatchHandler
     partition: PartitionKey
@@ -58,11 +60,6 @@ def work_of_one(handler: Handler) -> Work:
 
     one = BatchOptions(max_events=1)
     return Work(work, lambda event: event.id, lambda: one)
-
-
-def work_of_batches(handler: BatchHandler, partition: PartitionKey, options: Callable[[], BatchOptions]) -> Work:
-    """Whole drains, one partition after another (E-057)."""
-    return Work(handler, partition, options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +77,12 @@ class Attachment:
     """Takes mail while nothing stops it and its line is up, one drain settled before the next is taken.
 
     Every stop acts at once, before its caller goes on: what was collected, and what of a drain no handler has seen
-    when the attachment ends, is back in the mailbox when the call returns. ``holds`` were taken before the attach.
+    when the attachment ends, is back in the mailbox when the call returns. ``stops`` were there before the attach.
     """
 
-    def __init__(self, mailbox: MemoryMailbox, work: Work, parts: AttachmentParts, *, holds: Collection[str]) -> None:
+    def __init__(
+        self, mailbox: MemoryMailbox, work: Work, parts: AttachmentParts, *, stops: Collection[object]
+    ) -> None:
         self.subscription: Subscription = mailbox.subscription
         self.node = parts.line.node
         self.releasing = asyncio.Lock()
@@ -94,7 +93,7 @@ class Attachment:
         self._config = parts.config
         self._tasks = parts.tasks
         self._tell_ended = parts.ended
-        self._stops: set[object] = {*holds}
+        self._stops: set[object] = {*stops}
         self._ended = False
         self._news = asyncio.Event()
         self._idle = asyncio.Event()
@@ -110,27 +109,27 @@ class Attachment:
         self._mailbox.attach(self)
         self._task = self._tasks.start(f"attachment:{self.subscription.topic}", self._run())
 
-    def hold(self, name: object = _QUIESCED) -> None:
-        """Take nothing from now on; a collection goes back, a running handler goes on."""
-        self._stops.add(name)
+    def stop(self, why: object) -> None:
+        """Take nothing while this reason stands; a collection goes back, a running handler goes on."""
+        self._stops.add(why)
         self._mailbox.ask_no_more(self)
         self._give_back(self._collected)
 
-    def lift(self, name: object = _QUIESCED) -> None:
-        """Take mail again, unless something else stops it."""
-        self._stops.discard(name)
+    def go_on(self, why: object) -> None:
+        """Take mail again, unless another reason stands."""
+        self._stops.discard(why)
         self._news.set()
 
     async def release(self) -> None:
         """Wait for this attachment's own handler, then give back what anybody else holds of the mailbox."""
         async with self.releasing:
-            self.hold(_RELEASING)
+            self.stop(_RELEASING)
             try:
                 await self.wait_idle()
                 await self._line.reach()
                 self._mailbox.release_held()
             finally:
-                self.lift(_RELEASING)
+                self.go_on(_RELEASING)
 
     async def wait_idle(self) -> None:
         """Return once no handler runs and the last outcome was reported."""
@@ -260,7 +259,7 @@ class Attachment:
         if not isinstance(outcome, Defer):
             await self._settlement.settle(self._mailbox, self._at_work, outcome)
             return
-        self._stops.add(_QUIESCED)
+        self._stops.add(QUIESCED)
         # In the order in which the drain came, so that the head of the mailbox is what it was.
         mine, rest = {id(held) for held in self._at_work}, {id(held) for held in self._undispatched.values()}
         back = [held for held in known.values() if id(held) in mine | rest]

@@ -13,11 +13,9 @@ from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.queue import DeadLetter, QueueConfig, Subscription
 
-__all__ = ["MemoryBroker"]
+__all__ = ["MemoryBroker", "letter_of"]
 
 _log = structlog.get_logger(__name__)
-
-_OURS = "CREWLET_"
 
 
 class MemoryBroker:
@@ -53,7 +51,7 @@ class MemoryBroker:
     def dead_letters(self, subscription: Subscription | None = None) -> list[DeadLetter]:
         """What was buried, for one mailbox or for all, in order."""
         subject = ">" if subscription is None else topics.dead_letter(subscription.topic, subscription.group)
-        return [_letter(message) for message in self.log(topics.STREAM_DLQ, subject)]
+        return [letter_of(message) for message in self.log(topics.STREAM_DLQ, subject)]
 
     def log(self, stream: str, pattern: str = ">") -> list[StoredMessage]:
         """What a stream keeps under ``pattern``, in order; nothing where nothing was ever stored there."""
@@ -118,7 +116,7 @@ class MemoryBroker:
 
     def listed(self, pattern: str) -> list[Subscription]:
         """The mailboxes under ``pattern`` on streams of the engine's naming (E-031)."""
-        return [found for found in self.mailboxes(pattern) if self._stream_of(found.topic).name.startswith(_OURS)]
+        return [found for found in self.mailboxes(pattern) if topics.holds_mailboxes(self._stream_of(found.topic).name)]
 
     def open_feed(self, feed: LiveFeed) -> None:
         """Offer ``feed`` what is stored from now on. Raises ``ValueError`` where its pattern spans namespaces."""
@@ -150,7 +148,7 @@ class MemoryBroker:
             message.stream,
             message.sequence,
             mail.deliveries,
-            " ".join(reason.split())[: limits.DEAD_LETTER_REASON_MAX_CHARS],
+            _one_line(reason),
         )
         _log.warning(
             "dead_lettered",
@@ -162,16 +160,26 @@ class MemoryBroker:
         )
         self.store(topics.dead_letter(subscription.topic, subscription.group), message.payload, burial=note)
 
+    def stream(self, name: str) -> MemoryStream:
+        """The stream, made where missing."""
+        found = self._streams.get(name)
+        if found is None:
+            age_s = stream_age_s(name, self._event_retention_s)
+            window_s = min(limits.DUPLICATE_WINDOW_S, age_s or limits.DUPLICATE_WINDOW_S)
+            found = self._streams[name] = MemoryStream(name, self._clock, age_s=age_s, duplicate_window_s=window_s)
+        return found
+
     def _stream_of(self, topic: str) -> MemoryStream:
         name = topics.namespace_stream(topic)
         if name is None:
             raise ValueError(f"{topic!r} spans several namespaces")
-        stream = self._streams.get(name)
-        if stream is None:
-            age_s = stream_age_s(name, self._event_retention_s)
-            window_s = min(limits.DUPLICATE_WINDOW_S, age_s or limits.DUPLICATE_WINDOW_S)
-            stream = self._streams[name] = MemoryStream(name, self._clock, age_s=age_s, duplicate_window_s=window_s)
-        return stream
+        return self.stream(name)
+
+
+def _one_line(text: str) -> str:
+    """``text`` as the real broker's headers can carry it."""
+    plain = " ".join(text.encode("ascii", "replace").decode("ascii").split())
+    return plain[: limits.DEAD_LETTER_REASON_MAX_CHARS]
 
 
 def _exact(topic: str) -> str:
@@ -180,7 +188,8 @@ def _exact(topic: str) -> str:
     return topic
 
 
-def _letter(message: StoredMessage) -> DeadLetter:
+def letter_of(message: StoredMessage) -> DeadLetter:
+    """A message of the dead-letter stream as a letter."""
     burial = message.burial
     return DeadLetter(
         id=str(message.sequence),

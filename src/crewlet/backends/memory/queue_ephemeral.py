@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import structlog
 
 from crewlet import topics
 from crewlet.backends.memory.queue_line import Line
 from crewlet.backends.memory.queue_mail import StoredMessage
+from crewlet.base import limits
+from crewlet.base.errors import Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.events import MalformedEvent, decode
 from crewlet.queue import Answer, Responder, StreamHandler, StreamSubscription
@@ -58,13 +60,40 @@ class LiveFeed:
             _log.exception("stream_handler_failed", pattern=self.pattern, event_id=event.id)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Server:
     """One client's answers on one subject."""
 
-    responder: Responder
-    line: Line
-    tasks: Tasks
+    def __init__(self, subject: str, responder: Responder, line: Line, tasks: Tasks) -> None:
+        self.subject = subject
+        self.line = line
+        self._responder = responder
+        self._tasks = tasks
+        self._answering: set[asyncio.Task[None]] = set()
+
+    def ask(self, payload: bytes, hear: Callable[[Answer], None]) -> None:
+        """Answer in the background; ``hear`` is told, unless the server is gone or cut off by then."""
+        if len(self._answering) >= limits.QUESTIONS_ANSWERED_AT_ONCE_MAX:
+            hear(Answer(self.line.node, error="busy: too many questions at once"))
+            return
+        task = self._tasks.start(f"answer:{self.subject}", self._answer(payload, hear))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    def close(self) -> None:
+        """Give up what is being answered."""
+        for task in self._answering:
+            task.cancel()
+
+    async def _answer(self, payload: bytes, hear: Callable[[Answer], None]) -> None:
+        try:
+            async with asyncio.timeout(limits.QUESTION_ANSWER_TIMEOUT_S):
+                answer = Answer(self.line.node, await self._responder(payload))
+        except Exception as error:  # noqa: BLE001 - supervisor: a failing responder is a failed answer, never silence
+            _log.warning("question_failed", subject=self.subject, error=repr(error), exc_info=error)
+            plain = " ".join((str(error) or type(error).__name__).split())
+            answer = Answer(self.line.node, error=plain[: limits.ANSWER_ERROR_MAX_CHARS])
+        if self.line.is_up:
+            hear(answer)
 
 
 class Responders:
@@ -73,49 +102,41 @@ class Responders:
     def __init__(self) -> None:
         self._by_subject: dict[str, list[Server]] = {}
 
-    def add(self, subject: str, server: Server) -> Callable[[], None]:
+    def add(self, server: Server) -> Callable[[], None]:
         """``server`` is asked from now on; returns what ends that."""
-        self._by_subject.setdefault(subject, []).append(server)
+        servers = self._by_subject.setdefault(server.subject, [])
+        servers.append(server)
 
         def remove() -> None:
-            servers = self._by_subject.get(subject, [])
-            if server in servers:
-                servers.remove(server)
-            if not servers:
-                self._by_subject.pop(subject, None)
+            servers.remove(server)
+            server.close()
 
         return remove
 
     async def ask(self, subject: str, payload: bytes, asker: Line, *, timeout_s: float, expected: int) -> list[Answer]:
-        """What came within ``timeout_s``, in the order in which it came; at once when no more can come."""
-        asked = [*self._by_subject.get(subject, ())]
-        wanted = min(expected, len(asked)) if expected > 0 else len(asked)
-        answers: list[Answer] = []
-        came = asyncio.Event()
+        """What came within ``timeout_s``, in the order in which it came; at once when no more can come.
 
-        async def ask_one(server: Server) -> None:
-            answer = await _answer(server, payload)
-            if server.line.is_up and asker.is_up:
+        Raises ``Unavailable`` where the asker's line drops before the end.
+        """
+        asked = [*self._by_subject.get(subject, ())]
+        enough = min(expected or limits.SCATTER_ANSWERS_MAX, limits.SCATTER_ANSWERS_MAX, len(asked))
+        answers: list[Answer] = []
+        news = asyncio.Event()
+
+        def hear(answer: Answer) -> None:
+            if asker.is_up:
                 answers.append(answer)
-                came.set()
+                news.set()
 
         for server in asked:
             # Who is cut off is silent, and the asker cannot know it.
             if server.line.is_up:
-                server.tasks.start(f"answer:{subject}", ask_one(server))
-        try:
+                server.ask(payload, hear)
+        with contextlib.suppress(TimeoutError), asker.dropping(news.set):
             async with asyncio.timeout(timeout_s):
-                while len(answers) < wanted:
-                    came.clear()
-                    await came.wait()
-        except TimeoutError:
-            pass
-        return [*answers]
-
-
-async def _answer(server: Server, payload: bytes) -> Answer:
-    try:
-        return Answer(server.line.node, await server.responder(payload))
-    except Exception as error:  # noqa: BLE001 - supervisor: what a responder raises is its answer, not its silence
-        _log.warning("question_failed", node=server.line.node, error=repr(error))
-        return Answer(server.line.node, error=str(error) or type(error).__name__)
+                while len(answers) < enough and asker.is_up:
+                    news.clear()
+                    await news.wait()
+        if len(answers) < enough and not asker.is_up:
+            raise Unavailable(f"{subject}: the link dropped before every answer was there")
+        return answers[:enough]

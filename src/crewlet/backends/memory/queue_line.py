@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 from crewlet.base.errors import Unavailable
 
@@ -16,6 +18,7 @@ class Line:
         self.node = node
         self.is_up = True
         self.ended = False
+        self._dropped: list[Callable[[], None]] = []
         self._settled = asyncio.Event()
         self._settled.set()
 
@@ -24,6 +27,7 @@ class Line:
         self.is_up = False
         if not self.ended:
             self._settled.clear()
+        self._tell_dropped()
 
     def heal(self) -> None:
         """It gets through again, unless the line has ended."""
@@ -35,6 +39,16 @@ class Line:
         self.is_up = False
         self.ended = True
         self._settled.set()
+        self._tell_dropped()
+
+    @contextmanager
+    def dropping(self, tell: Callable[[], None]) -> Generator[None]:
+        """``tell`` is called when the line goes down while the block runs."""
+        self._dropped.append(tell)
+        try:
+            yield
+        finally:
+            self._dropped.remove(tell)
 
     async def reach(self) -> None:
         """The broker can be asked now; others have had their turn, as over a network. Raises ``Unavailable``."""
@@ -50,3 +64,7 @@ class Line:
         except TimeoutError:
             return False
         return self.is_up
+
+    def _tell_dropped(self) -> None:
+        for tell in [*self._dropped]:
+            tell()
