@@ -40,7 +40,7 @@ check: setup  ## lint, format, types and import rules: what CI checks
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-bench: setup  ## measure, print each figure beside its floor, write benchmarks/results/latest.json
+bench: $(VENV)/.peers-installed  ## measure, print each figure beside its floor, write benchmarks/results/latest.json
 	$(BIN)/python -m benchmarks
 
 lock:  ## resolve the dependencies anew into requirements/ (needs uv)
@@ -49,6 +49,8 @@ lock:  ## resolve the dependencies anew into requirements/ (needs uv)
 	@$(LOCKED) --group build --constraints requirements/lock.txt --output-file requirements/build.txt
 	@$(LOCKED) --group dev --constraints requirements/lock.txt --constraints requirements/build.txt \
 		--output-file requirements/dev.txt
+	@$(LOCKED) --group bench --constraints requirements/lock.txt --constraints requirements/build.txt \
+		--constraints requirements/dev.txt --output-file requirements/bench.txt
 
 # One lock for all supported Pythons and systems, without a word about where packages came from.
 LOCKED = $(UV) --no-config pip compile --quiet --universal --python-version 3.11 --upgrade --generate-hashes \
@@ -80,4 +82,9 @@ $(VENV)/.engine-installed: $(VENV)/.interpreter requirements/build.txt requireme
 $(VENV)/.tools-installed: $(VENV)/.engine-installed requirements/dev.txt
 	@echo "Installing the tools for tests and checks"
 	@$(INSTALL) -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.peers-installed: $(VENV)/.tools-installed requirements/bench.txt
+	@echo "Installing the peers that the benchmarks stand beside"
+	@$(INSTALL) -r requirements/bench.txt
 	@touch $@

@@ -34,7 +34,7 @@ def test_every_locked_package_is_pinned_and_hashed(lock: Path) -> None:
 
 
 def test_the_engine_its_build_and_the_tools_are_locked() -> None:
-    assert [lock.name for lock in LOCKS] == ["build.txt", "dev.txt", "lock.txt"]
+    assert [lock.name for lock in LOCKS] == ["bench.txt", "build.txt", "dev.txt", "lock.txt"]
 
 
 @pytest.mark.parametrize(
