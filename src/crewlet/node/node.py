@@ -94,9 +94,9 @@ class Node(NodeFace):
     async def start_seats(self) -> None:
         """Take up what a dead predecessor left, route what arrives, then claim every seat and attach its inbox last."""
         parts = self._parts
-        parts.on_stranded.handler = self._give_back_stranded
-        await parts.queue.release_held(inbound_subscription())
-        await parts.queue.subscribe(inbound_subscription(), parts.notifications.handle)
+        parts.ground.on_stranded.handler = self._give_back_stranded
+        await parts.ground.queue.release_held(inbound_subscription())
+        await parts.ground.queue.subscribe(inbound_subscription(), parts.notifications.handle)
         organization = self._settings.company.organization
         await parts.host.start(seat.handle for seat in organization.agent_seats)
         self._started = True
@@ -116,10 +116,10 @@ class Node(NodeFace):
         parts.host.drain()
         await self._tell(OrgStopped(company=self._settings.company.organization.name))
         for subscription in (inbound_subscription(), *map(inbox_of, parts.host.held())):
-            await parts.queue.quiesce(subscription)
+            await parts.ground.queue.quiesce(subscription)
         await self._wait_for_turns()
-        await parts.queue.wait_idle(inbound_subscription())
-        await parts.queue.detach(inbound_subscription())
+        await parts.ground.queue.wait_idle(inbound_subscription())
+        await parts.ground.queue.detach(inbound_subscription())
         await parts.host.release_all()
         _log.info("drain_complete")
         if self._close_face is not None:
@@ -150,7 +150,7 @@ class Node(NodeFace):
             seats=parts.host.held(),
             version=__version__,
             started_at=self._started_at,
-            queue_backend=parts.access.backend,
+            queue_backend=parts.ground.access.backend,
             stream_in_memory=self._settings.config.stream.is_in_memory,
             models_are_real=parts.epoch.models.are_real,
             problems=self._problems(),
@@ -158,11 +158,14 @@ class Node(NodeFace):
 
     def _problems(self) -> tuple[str, ...]:
         parts = self._parts
-        linked = "" if parts.access.connection.connected else "the link to the broker is down"
+        linked = "" if parts.ground.access.connection.connected else "the link to the broker is down"
         missing = parts.host.missing() if self._started and not self._draining else ()
         shown = ", ".join(missing[: limits.SEATS_SHOWN_MAX]) + (", …" if len(missing) > limits.SEATS_SHOWN_MAX else "")
         unheld = f"seats that are not established here: {shown}" if missing else ""
-        return tuple(each for each in (linked, parts.writes.trouble, parts.event_log.trouble, unheld) if each)
+        failed = [row for row in parts.tools.status() if row.failed]
+        tools = [f"the tool server {row.name} does not serve: {row.error}" for row in failed[: limits.SEATS_SHOWN_MAX]]
+        troubles = (linked, parts.ground.writes.trouble, parts.ground.event_log.trouble, unheld, *tools)
+        return tuple(each for each in troubles if each)
 
     def ready(self) -> Readiness:
         """Whether to send it work."""
@@ -171,15 +174,15 @@ class Node(NodeFace):
             reasons.append("draining")
         if not self._started:
             reasons.append("starting")
-        if not self._parts.access.connection.connected:
+        if not self._parts.ground.access.connection.connected:
             reasons.append("broker_unlinked")
-        elif self._parts.writes.trouble:
+        elif self._parts.ground.writes.trouble:
             reasons.append("broker_takes_no_writes")
         return Readiness(tuple(reasons))
 
     def seats(self) -> tuple[SeatView, ...]:
         """Every seat of the company."""
-        return seat_views(self._parts.epoch, self._parts.host, self._parts.activities)
+        return seat_views(self._parts.epoch, self._parts.host, self._parts.ground.activities)
 
     async def send_message(self, handle: str, text: str, *, principal: str) -> SentMessage:
         """Put a message on its way to a seat."""
@@ -202,7 +205,7 @@ class Node(NodeFace):
     async def _send(self, raw: Event) -> None:
         body = raw.data
         assert isinstance(body, RawWebhook)
-        await self._parts.writes.publish(topics.NOTIFICATIONS_INBOUND, raw)
+        await self._parts.ground.writes.publish(topics.NOTIFICATIONS_INBOUND, raw)
         delivery = InboundDelivery(
             integration=OPERATOR,
             label=f"{OPERATOR}:message",
@@ -215,39 +218,39 @@ class Node(NodeFace):
 
     async def message(self, message_id: str) -> MessageView | None:
         """How a message stands."""
-        delivery = await self._parts.event_log.event(_delivery_id(message_id))
+        delivery = await self._parts.ground.event_log.event(_delivery_id(message_id))
         if delivery is None:
-            if trouble := self._parts.event_log.trouble:
+            if trouble := self._parts.ground.event_log.trouble:
                 raise Unavailable(trouble)
             return None
-        events = await chain_events(self._parts.event_log, delivery.event.trace_id)
-        asks = [await self._parts.channels.get(channel_id) for channel_id in asks_in(events)]
+        events = await chain_events(self._parts.ground.event_log, delivery.event.trace_id)
+        asks = [await self._parts.ground.channels.get(channel_id) for channel_id in asks_in(events)]
         return message_view(delivery.event, events, [ask for ask in asks if ask is not None])
 
     async def events(self, wanted: EventFilter) -> list[StoredEvent]:
         """Rows of the event log, newest first."""
-        return await self._parts.event_log.events(wanted)
+        return await self._parts.ground.event_log.events(wanted)
 
     async def event(self, event_id: str) -> StoredEvent | None:
         """One row."""
-        return await self._parts.event_log.event(event_id)
+        return await self._parts.ground.event_log.event(event_id)
 
     async def turn(self, turn_id: str) -> list[StoredEvent]:
         """Every row of one run, oldest first."""
-        return list((await self._parts.event_log.turn(turn_id)).events)
+        return list((await self._parts.ground.event_log.turn(turn_id)).events)
 
     @property
     def dead_letters(self) -> DeadLetters:
         """What the whole company could not work."""
-        return self._parts.dead_letters
+        return self._parts.ground.dead_letters
 
     async def mailboxes(self, handle: str = "") -> tuple[MailboxView, ...]:
         """Every durable mailbox, or those of one seat."""
-        return await mailbox_views(self._parts.queue, handle)
+        return await mailbox_views(self._parts.ground.queue, handle)
 
     async def follow(self, on_event: Callable[[str, Event], None]) -> StreamSubscription:
         """Feed every event the company records from now on."""
-        return await self._parts.queue.subscribe_stream(topics.stream_subjects(topics.STREAM_EVENTS), on_event)
+        return await self._parts.ground.queue.subscribe_stream(topics.stream_subjects(topics.STREAM_EVENTS), on_event)
 
     def on_draining(self, call: Callable[[], None]) -> Callable[[], None]:
         """Call ``call`` once when this node begins to drain."""
@@ -263,7 +266,7 @@ class Node(NodeFace):
         handle = topics.inbox_handle(subscription.topic)
         ours = subscription == inbound_subscription() or (handle is not None and self._parts.host.epoch_of(handle))
         if ours and not self._draining:
-            self._tasks.start("give_back_stranded", self._parts.queue.release_held(subscription))
+            self._tasks.start("give_back_stranded", self._parts.ground.queue.release_held(subscription))
 
     def _event(self, body: Body) -> Event:
         settings = self._settings
@@ -281,13 +284,13 @@ class Node(NodeFace):
             event_id=_delivery_id(raw.id),
             source=OPERATOR,
         )
-        await self._parts.writes.publish(topics.event_topic(event.type), event)
+        await self._parts.ground.writes.publish(topics.event_topic(event.type), event)
 
     async def _tell(self, body: Body) -> None:
         settings = self._settings
         event = new_event(body, trace=fresh_trace(settings.ids), now=settings.clock.now(), ids=settings.ids)
         try:
-            await self._parts.writes.publish(topics.event_topic(event.type), event)
+            await self._parts.ground.writes.publish(topics.event_topic(event.type), event)
         except CrewletError as error:
             _log.warning("lifecycle_event_lost", type=event.type, error=str(error))
 

@@ -10,29 +10,23 @@ from typing import Protocol
 
 from crewlet.a2a import A2aService, AskTool
 from crewlet.backends.memory import MemoryLeases
-from crewlet.backends.nats import DeadLetterBox, JetStreamQueue, OpenedBucket, open_bucket
 from crewlet.base.clock import Clock
 from crewlet.base.fence import Fence, ServingPosture
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
-from crewlet.config import NodeConfig, models_without_keys, prepare_data_directory
-from crewlet.coordination import CHANNELS, LEDGER, Channels, Ledger, Slot
+from crewlet.config import NodeConfig, models_without_keys
 from crewlet.inbox import SeatInboxParts, Trigger, TurnOutcome
 from crewlet.llm import build_models
-from crewlet.node.broker_access import BrokerAccess, open_broker
-from crewlet.node.broker_writes import BrokerWrites
 from crewlet.node.colleagues import CompanyColleagues
 from crewlet.node.company_parts import CompanySource, provider_configs, shared_server_specs, turn_config
 from crewlet.node.directory import CompanyDirectory
+from crewlet.node.ground import Ground, lay_ground
 from crewlet.node.mailboxes import ensure_mailboxes
-from crewlet.node.seat_activity import SeatActivities
 from crewlet.node.seat_runtime import SeatRuntime, SeatRuntimeParts
 from crewlet.node.shared_tools import start_shared_tools
 from crewlet.node.turn_runner import CompanyEpoch, TurnRunner
 from crewlet.notify import NotificationService, OperatorSource
-from crewlet.queue import DeadLetters, QueueConfig, Subscription
 from crewlet.seats import Host, HostConfig
-from crewlet.store import Database, EventLog
 from crewlet.tools import LookupColleague, ToolHost
 from crewlet.turns import TurnEngine
 
@@ -58,34 +52,25 @@ class Surroundings(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Stranded:
-    """Where the queue's word of stranded deliveries goes, once the node can act on it."""
-
-    handler: Callable[[Subscription], None] | None = None
-
-    def __call__(self, subscription: Subscription) -> None:
-        if self.handler is not None:
-            self.handler(subscription)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeParts:
     """A node's parts, all started, no seat claimed yet."""
 
-    access: BrokerAccess
-    queue: JetStreamQueue
-    writes: BrokerWrites
-    dead_letters: DeadLetters
-    event_log: EventLog
-    channels: Channels
+    ground: Ground
     host: Host
     runner: TurnRunner
     notifications: NotificationService
-    activities: SeatActivities
     tools: ToolHost
     epoch: CompanyEpoch
-    on_stranded: Stranded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Company:
+    """What stands between the ground and the seats; ``source`` is asked anew wherever the company matters."""
+
+    source: Callable[[], CompanySource]
+    tools: ToolHost
+    runner: TurnRunner
 
 
 async def assemble(
@@ -96,66 +81,68 @@ async def assemble(
     Raises ``StartRefused``, ``ConfigError``, ``Unavailable``.
     """
     organization = company.organization
+    # The models first: what is wrong with the company is told before anything is started.
     skipped = models_without_keys(organization, company.resolve)
     models = build_models(provider_configs(company, skipped), resolve=company.resolve, clock=around.clock)
     stack.push_async_callback(models.aclose)
-    await asyncio.to_thread(prepare_data_directory, config.data_dir)
-    # The broker's directory before the database: its lock waits for a predecessor that is on its way out.
-    access = await open_broker(config, around.ids, stack)
-    database = Database(config.store_path)
-    await database.open()
-    stack.push_async_callback(database.close)
-    stranded, activities, event_log = Stranded(), SeatActivities(), EventLog(database)
-    stack.push_async_callback(event_log.close)
-    queue = JetStreamQueue(
-        access.connection,
-        access.api,
-        node=config.node_id,
-        config=QueueConfig(event_retention_s=config.stream.event_retention_s),
-        storage=access.storage,
-        on_stranded=stranded,
-    )
-    stack.push_async_callback(queue.close)
-    writes = BrokerWrites(queue, access)
-    stack.push_async_callback(writes.close)
-    queue.add_publish_listener(event_log.listener())
-    queue.add_publish_listener(activities.listen)
-    await queue.start()
-    ledger, channels = await _records(access, around)
+    ground = await lay_ground(config, around.clock, around.ids, stack)
 
-    def current() -> CompanySource:
+    def source() -> CompanySource:
         return company
 
-    colleagues = CompanyColleagues(lambda: current().organization)
-    asks = A2aService(channels=channels, publish=writes.publish, clock=around.clock, ids=around.ids)
+    colleagues = CompanyColleagues(lambda: source().organization)
+    asks = A2aService(channels=ground.channels, publish=ground.writes.publish, clock=around.clock, ids=around.ids)
     tools = ToolHost(environment=around.environment, builtins=[LookupColleague(colleagues), AskTool(asks, colleagues)])
     stack.push_async_callback(tools.close)
     tasks = Tasks("node_parts")
     stack.push_async_callback(tasks.close)
-    engine = TurnEngine(writes.publish, around.clock, around.ids, turn_config(organization))
+    engine = TurnEngine(ground.writes.publish, around.clock, around.ids, turn_config(organization))
     epoch = CompanyEpoch(organization, models, skipped, engine)
     runner = TurnRunner(lambda: epoch, asks)
+    # Mailboxes take as long as the company is large, tool servers as long as the slowest: side by side.
+    await asyncio.gather(
+        ensure_mailboxes(ground.queue, [seat.handle for seat in organization.agent_seats]),
+        start_shared_tools(tools, shared_server_specs(company), tasks),
+    )
+    return NodeParts(
+        ground=ground,
+        host=_host(config, ground, _Company(source=source, tools=tools, runner=runner), around),
+        runner=runner,
+        notifications=NotificationService(
+            publish=ground.writes.publish,
+            directory=CompanyDirectory(lambda: source().organization),
+            sources=[OperatorSource()],
+            clock=around.clock,
+            ids=around.ids,
+        ),
+        tools=tools,
+        epoch=epoch,
+    )
+
+
+def _host(config: NodeConfig, ground: Ground, company: _Company, around: Surroundings) -> Host:
+    """Who holds the seats; a turn's admission is asked of it, and it runs the hooks that establish a seat."""
     gate = asyncio.Semaphore(config.max_concurrent)
 
     def inbox_parts(run_turn: Callable[[Trigger, Fence], Awaitable[TurnOutcome]]) -> SeatInboxParts:
         return SeatInboxParts(
             admission=host,
             posture=ServingPosture(),
-            ledger=ledger,
+            ledger=ground.ledger,
             gate=gate,
             run_turn=run_turn,
-            settle=runner.settle,
-            publish=writes.publish,
+            settle=company.runner.settle,
+            publish=ground.writes.publish,
             clock=around.clock,
             ids=around.ids,
         )
 
     hooks = SeatRuntime(
         SeatRuntimeParts(
-            queue=queue,
-            tools=tools,
-            runner=runner,
-            company=current,
+            queue=ground.queue,
+            tools=company.tools,
+            runner=company.runner,
+            company=company.source,
             inbox_parts=inbox_parts,
             clock=around.clock,
             ids=around.ids,
@@ -168,38 +155,4 @@ async def assemble(
         clock=around.clock,
         config=HostConfig(owner=owner, node_id=config.node_id, ttl_s=config.lease_ttl_s),
     )
-    notifications = NotificationService(
-        publish=writes.publish,
-        directory=CompanyDirectory(lambda: current().organization),
-        sources=[OperatorSource()],
-        clock=around.clock,
-        ids=around.ids,
-    )
-    # Mailboxes take as long as the company is large, tool servers as long as the slowest: side by side.
-    await asyncio.gather(
-        ensure_mailboxes(queue, [seat.handle for seat in organization.agent_seats]),
-        start_shared_tools(tools, shared_server_specs(company), tasks),
-    )
-    return NodeParts(
-        access=access,
-        queue=queue,
-        writes=writes,
-        dead_letters=DeadLetterBox(access.api),
-        event_log=event_log,
-        channels=channels,
-        host=host,
-        runner=runner,
-        notifications=notifications,
-        activities=activities,
-        tools=tools,
-        epoch=epoch,
-        on_stranded=stranded,
-    )
-
-
-async def _records(access: BrokerAccess, around: Surroundings) -> tuple[Ledger, Channels]:
-    async def bucket(slot: Slot) -> OpenedBucket:
-        return await open_bucket(access.api, slot, storage=access.storage, ids=around.ids)
-
-    ledger, channels = await asyncio.gather(bucket(LEDGER), bucket(CHANNELS))
-    return Ledger(ledger.store, around.clock), Channels(channels.store)
+    return host

@@ -14,6 +14,7 @@ from crewlet.llm import Models
 from crewlet.node.colleagues import company_brief, seat_brief
 from crewlet.org import Organization, Phase
 from crewlet.tools import SeatTools
+from crewlet.tracing import under
 from crewlet.turns import TurnEngine, TurnSetup
 
 __all__ = ["CompanyEpoch", "TurnRunner"]
@@ -74,7 +75,8 @@ class TurnRunner:
         self._running += 1
         self._idle.clear()
         try:
-            return await epoch.engine.run(trigger, fence, setup)
+            with under(trigger.trace):
+                return await epoch.engine.run(trigger, fence, setup)
         finally:
             self._running -= 1
             if self._running == 0:

@@ -1,0 +1,100 @@
+"""What a node stands on: its broker, its queue, its own database, and the company's records."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from crewlet.backends.nats import DeadLetterBox, JetStreamQueue, OpenedBucket, open_bucket
+from crewlet.base.clock import Clock
+from crewlet.base.ids import Ids
+from crewlet.config import NodeConfig, prepare_data_directory
+from crewlet.coordination import CHANNELS, LEDGER, Channels, Ledger, Slot
+from crewlet.node.broker_access import BrokerAccess, open_broker
+from crewlet.node.broker_writes import BrokerWrites
+from crewlet.node.seat_activity import SeatActivities
+from crewlet.queue import DeadLetters, QueueConfig, Subscription
+from crewlet.store import Database, EventLog
+
+__all__ = ["Ground", "Stranded", "lay_ground"]
+
+
+@dataclass(slots=True)
+class Stranded:
+    """Where the queue's word of stranded deliveries goes, once the node can act on it."""
+
+    handler: Callable[[Subscription], None] | None = None
+
+    def __call__(self, subscription: Subscription) -> None:
+        """Pass the word on; before the node can act on it there is nothing of its own to be stranded."""
+        if self.handler is not None:
+            self.handler(subscription)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """All that knows nothing of the company yet, started. What the queue publishes is written to the event log."""
+
+    access: BrokerAccess
+    queue: JetStreamQueue
+    writes: BrokerWrites
+    dead_letters: DeadLetters
+    event_log: EventLog
+    ledger: Ledger
+    channels: Channels
+    activities: SeatActivities
+    on_stranded: Stranded
+
+
+async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExitStack) -> Ground:
+    """Start all of it; ``stack`` ends it in the opposite order. Raises ``StartRefused``, ``Unavailable``."""
+    await asyncio.to_thread(prepare_data_directory, config.data_dir)
+    # The broker's directory before the database: its lock waits for a predecessor that is on its way out.
+    access = await open_broker(config, ids, stack)
+    event_log = await _open_event_log(config, stack)
+    stranded, activities = Stranded(), SeatActivities()
+    queue = JetStreamQueue(
+        access.connection,
+        access.api,
+        node=config.node_id,
+        config=QueueConfig(event_retention_s=config.stream.event_retention_s),
+        storage=access.storage,
+        on_stranded=stranded,
+    )
+    stack.push_async_callback(queue.close)
+    writes = BrokerWrites(queue, access)
+    stack.push_async_callback(writes.close)
+    queue.add_publish_listener(event_log.listener())
+    queue.add_publish_listener(activities.listen)
+    await queue.start()
+    ledger, channels = await _open_records(access, clock, ids)
+    return Ground(
+        access=access,
+        queue=queue,
+        writes=writes,
+        dead_letters=DeadLetterBox(access.api),
+        event_log=event_log,
+        ledger=ledger,
+        channels=channels,
+        activities=activities,
+        on_stranded=stranded,
+    )
+
+
+async def _open_event_log(config: NodeConfig, stack: AsyncExitStack) -> EventLog:
+    database = Database(config.store_path)
+    await database.open()
+    stack.push_async_callback(database.close)
+    event_log = EventLog(database)
+    stack.push_async_callback(event_log.close)
+    return event_log
+
+
+async def _open_records(access: BrokerAccess, clock: Clock, ids: Ids) -> tuple[Ledger, Channels]:
+    async def bucket(slot: Slot) -> OpenedBucket:
+        return await open_bucket(access.api, slot, storage=access.storage, ids=ids)
+
+    ledger, channels = await asyncio.gather(bucket(LEDGER), bucket(CHANNELS))
+    return Ledger(ledger.store, clock), Channels(channels.store)
