@@ -162,6 +162,8 @@ async def test_a_tool_server_that_ends_at_its_start_costs_its_tools_and_is_told(
         assert "broken" in failed
         assert "no licence" in failed
         assert "Traceback" not in engine.err
+        problems = (await engine.api.get("/health"))["problems"]
+        assert [problem for problem in problems if "broken" in problem and "no licence" in problem]
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ BROAD_HANDLERS: dict[str, str] = {
     "backends/nats/queue_publisher.py": "a publish listener that fails is logged and never fails the publish (E-191)",
     "cli/__init__.py": "the outermost supervisor: a fault of ours is told in one line, its stack on request",
     "llm/endpoint.py": "what vendors' SDKs raise over a broken answer has no common root; it is classified, once",
+    "queue/batches.py": "a partition key that cannot be told costs its event its company, not the drain its handling",
     "seats/host.py": "a defect met with one seat must not end the renews and claims of all the others",
     "store/readers.py": "a caller's function failed: its error is that caller's answer, and the thread goes on",
     "store/writer.py": "as in the readers; the thread's own failure is told to whoever opened it",
