@@ -69,7 +69,7 @@ class _Bench:
         self.seen = _Seen()
         self._node = node
         self._handles = [handle(number) for number in range(seats)]
-        parts.queue.add_publish_listener(self.seen)
+        parts.ground.queue.add_publish_listener(self.seen)
 
     async def alone(self, turns: int) -> tuple[float, float]:
         """Seconds of processor time and of the clock for each of ``turns``, one after another."""
@@ -104,7 +104,7 @@ class _Bench:
     async def _settled(self) -> None:
         """The last turn's record and its ack are written."""
         for each in self._handles:
-            await self.parts.queue.wait_idle(inbox_of(each))
+            await self.parts.ground.queue.wait_idle(inbox_of(each))
 
 
 def _turns(sizes: Sizes) -> Sequence[Figure]:
@@ -115,7 +115,7 @@ async def _measure(sizes: Sizes) -> Sequence[Figure]:
     async with _node(sizes.seats) as bench:
         await bench.alone(max(sizes.turns // 5, 1))
         messages = await bench.messages_of_a_turn()
-        access = bench.parts.access
+        access = bench.parts.ground.access
         assert access.broker is not None, "the node was given a broker of its own"
         alone: list[tuple[float, float]] = []
         together: list[float] = []
