@@ -148,7 +148,7 @@ class LiveFeed(StreamSubscription):
             idle_heartbeat=ns(limits.LIVE_FEED_HEARTBEAT_S),
             inactive_threshold=ns(limits.LIVE_FEED_IDLE_MAX_S),
             mem_storage=True,
-            num_replicas=1,
+            # Replicas are left to the broker: one, or the stream's own where interest retention insists on them.
         )
         try:
             return await self._api.consumer_create(self._stream, settings, action="create")
