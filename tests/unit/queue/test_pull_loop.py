@@ -67,6 +67,9 @@ class ScriptedBroker:
     def say(self, inbox: str, status: str = "", description: str = "", payload: bytes = b"") -> None:
         self.open[inbox](Message(inbox, payload, {}, "", status, description))
 
+    def end(self, inbox: str, *, left: int) -> None:
+        self.open[inbox](Message(inbox, b"", {"Nats-Pending-Messages": str(left)}, "", "408", "Request Timeout"))
+
     def drop(self) -> None:
         self.connected = False
         for call in self._down:
@@ -264,3 +267,28 @@ async def test_a_closed_loop_listens_to_nothing() -> None:
     await rig.pull.close()
 
     assert (rig.broker.listeners, [*rig.broker.open]) == (0, [])
+
+
+async def test_what_a_request_was_granted_is_waited_for_though_its_end_came_first() -> None:
+    rig = Rig()
+    task = asyncio.get_running_loop().create_task(rig.pull.more(5))
+    await rig.asked(1)
+
+    rig.broker.say("inbox.1", payload=b"m0")
+    rig.broker.end("inbox.1", left=3)
+    rig.broker.say("inbox.1", payload=b"m1")
+
+    assert [message.payload for message in await task] == [b"m0", b"m1"]
+    assert rig.strays == []
+
+
+async def test_what_was_granted_and_never_comes_is_not_waited_for_without_end() -> None:
+    rig = Rig()
+    task = asyncio.get_running_loop().create_task(rig.pull.more(5))
+    await rig.asked(1)
+
+    rig.broker.say("inbox.1", payload=b"m0")
+    rig.broker.end("inbox.1", left=3)
+
+    assert [message.payload for message in await task] == [b"m0"]
+    assert rig.broker.open == {}

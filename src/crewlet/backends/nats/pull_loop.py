@@ -25,6 +25,7 @@ _HEARTBEAT: Final = "100"
 _EXPIRED: Final = "408"
 _CONFLICT: Final = "409"
 _NOBODY: Final = "503"
+_LEFT_HEADER: Final = "Nats-Pending-Messages"
 
 
 class MailboxDeleted(CrewletError):
@@ -274,10 +275,19 @@ class PullLoop:
             if len(self._taken) >= self._wanted:
                 self._waiter.set_result(message)
         elif message.status != _HEARTBEAT:
-            self._waiter.set_result(message)
+            # A replicated consumer sends a delivery once its members have noted it, but the end of a request at once:
+            # what the request was granted may still be on its way, and given up it would come back a delivery dearer.
+            self._wanted = self._granted(message)
+            if self._taken is None or len(self._taken) >= self._wanted:
+                self._waiter.set_result(message)
         elif not inbox.quiet_told:
             inbox.quiet_told = True
             self._quiet()
+
+    def _granted(self, end: Message) -> int:
+        """How many messages the request that ``end`` ends was given, arrived or not."""
+        left = end.headers.get(_LEFT_HEADER, "")
+        return self._wanted - int(left) if left.isdecimal() else 0
 
 
 def _request_for(count: int, within_s: float) -> bytes:
