@@ -19,6 +19,7 @@ from crewlet.coordination import Channel, Channels, ChannelStatus, opened
 from crewlet.events import Body, Event, new_event
 from crewlet.events.types import A2aChannelClosed, A2aChannelOpened, A2aMessage, A2aMessageSent, A2aRequest
 from crewlet.tools import CallContext
+from crewlet.tracing import Tracer
 
 __all__ = ["A2aService", "Answer"]
 
@@ -51,11 +52,14 @@ def _cut(content: str) -> str:
 class A2aService:
     """Opens, answers and closes asks. Every id is derived: repeating any step changes nothing that it did before."""
 
-    def __init__(self, *, channels: Channels, publish: Publish, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self, *, channels: Channels, publish: Publish, clock: Clock, ids: Ids, tracer: Tracer | None = None
+    ) -> None:
         self._channels = channels
         self._publish = publish
         self._clock = clock
         self._ids = ids
+        self._tracer = tracer or Tracer(clock, ids)
 
     async def ask(self, context: CallContext, target: str, brief: str) -> Channel:
         """Record the ask, then put it on the target's inbox; returns the channel as it stands.
@@ -157,7 +161,8 @@ class A2aService:
             parent_turn_id=context.turn_id,
             delegation_chain=(*context.delegation_chain, context.handle),
         )
-        await self._publish(topics.agent_inbox(channel.target), wake)
+        with self._tracer.span("inbox.wake", wake.trace, seat=channel.target):
+            await self._publish(topics.agent_inbox(channel.target), wake)
 
     async def _wake_asker(self, channel: Channel, answer: Answer) -> None:
         wake = new_event(
@@ -181,7 +186,8 @@ class A2aService:
             parent_turn_id=answer.turn_id,
             delegation_chain=channel.delegation_chain,
         )
-        await self._publish(topics.agent_inbox(channel.requester), wake)
+        with self._tracer.span("inbox.wake", wake.trace, seat=channel.requester):
+            await self._publish(topics.agent_inbox(channel.requester), wake)
 
     async def _close(self, channel: Channel, answer: Answer) -> None:
         closed = await self._channels.close(

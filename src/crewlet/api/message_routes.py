@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Header
 
 from crewlet.api.depends import NEEDS_TOKEN, Face, Principal
 from crewlet.api.models import MessageAccepted, NewMessage
@@ -15,6 +15,7 @@ from crewlet.api.refusals import Refused
 from crewlet.base import limits
 from crewlet.base.errors import PayloadTooLarge
 from crewlet.node.face import MessageView, NoSuchSeat, NotAnAgent
+from crewlet.tracing import parse_traceparent
 
 __all__ = ["router"]
 
@@ -22,14 +23,24 @@ router = APIRouter(tags=["messages"], dependencies=[NEEDS_TOKEN])
 
 
 @router.post("/seats/{handle}/messages", status_code=202)
-async def send_message(handle: str, message: NewMessage, face: Face, principal: Principal) -> MessageAccepted:
+async def send_message(
+    handle: str,
+    message: NewMessage,
+    face: Face,
+    principal: Principal,
+    traceparent: Annotated[str, Header(description="W3C trace context: the caller's span.")] = "",
+) -> MessageAccepted:
     """Write to an agent's seat. 202 once the broker has the message: it is worked even if this node dies now.
+
+    A `traceparent` header makes everything that the message causes part of the caller's trace; a malformed one is as
+    if it were not there.
 
     Refused with `no_such_seat`, `not_an_agent`, `bad_request`, `body_too_large`, `draining`, or `unavailable` with
     `"outcome": "unknown"`, where the message may or may not be on its way.
     """
     try:
-        sent = await face.send_message(handle, message.text, principal=principal)
+        parent = parse_traceparent(traceparent)
+        sent = await face.send_message(handle, message.text, principal=principal, parent=parent)
     except NoSuchSeat as error:
         raise _no_such_seat(error) from None
     except NotAnAgent:

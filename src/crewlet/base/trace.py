@@ -24,5 +24,7 @@ def fresh_trace(ids: Ids) -> Trace:
 
 
 def child_of(parent: Trace, ids: Ids) -> Trace:
-    """A new span under ``parent``, in its trace."""
+    """A new span under ``parent``, in its trace; a root where ``parent`` names no trace (an event without ids)."""
+    if not parent.trace_id:
+        return fresh_trace(ids)
     return Trace(parent.trace_id, ids.hex(16), parent.span_id)

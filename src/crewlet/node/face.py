@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from crewlet.base.errors import CrewletError
+from crewlet.base.trace import Trace
 from crewlet.events import Event
 from crewlet.queue import DeadLetters, StreamSubscription
 from crewlet.store import EventFilter, StoredEvent
@@ -185,8 +186,10 @@ class NodeFace(Protocol):
         """Every seat of the company, people included, in the document's order."""
         ...
 
-    async def send_message(self, handle: str, text: str, *, principal: str) -> SentMessage:
+    async def send_message(self, handle: str, text: str, *, principal: str, parent: Trace | None = None) -> SentMessage:
         """Put a message on its way to a seat; returns once the broker has it.
+
+        ``parent`` is the caller's own span, whose trace everything then belongs to; without it a new one begins.
 
         Raises ``NoSuchSeat``, ``NotAnAgent``, ``PayloadTooLarge``, ``Unavailable``.
         """

@@ -17,7 +17,7 @@ from crewlet.base.clock import Clock
 from crewlet.base.errors import CrewletError, Unavailable
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
-from crewlet.base.trace import fresh_trace
+from crewlet.base.trace import Trace, child_of, fresh_trace
 from crewlet.config import NodeConfig
 from crewlet.events import Body, Event, new_event
 from crewlet.events.types import InboundDelivery, OrgStarted, OrgStopped, RawWebhook
@@ -184,7 +184,7 @@ class Node(NodeFace):
         """Every seat of the company."""
         return seat_views(self._parts.epoch, self._parts.host, self._parts.ground.activities)
 
-    async def send_message(self, handle: str, text: str, *, principal: str) -> SentMessage:
+    async def send_message(self, handle: str, text: str, *, principal: str, parent: Trace | None = None) -> SentMessage:
         """Put a message on its way to a seat."""
         organization = self._settings.company.organization
         seat = organization.seat(handle)
@@ -192,10 +192,14 @@ class Node(NodeFace):
             raise NoSuchSeat(handle, [each.handle for each in organization.agent_seats])
         if not seat.is_agent:
             raise NotAnAgent(f"{handle} is a person; write to them where they work")
-        raw = self._event(RawWebhook(integration=OPERATOR, recipient=handle, sender=principal, body=text))
+        ids = self._settings.ids
+        trace = fresh_trace(ids) if parent is None else child_of(parent, ids)
+        raw = self._event(RawWebhook(integration=OPERATOR, recipient=handle, sender=principal, body=text), trace)
+        received = self._parts.tracer.span("webhook.receive", trace, integration=OPERATOR, seat=handle)
         try:
-            async with asyncio.timeout(limits.MESSAGE_SEND_TIMEOUT_S):
-                await self._send(raw)
+            with received:
+                async with asyncio.timeout(limits.MESSAGE_SEND_TIMEOUT_S):
+                    await self._send(raw)
         except TimeoutError:
             raise Unavailable(
                 "the broker did not take the message in time; it may be on its way all the same"
@@ -268,11 +272,9 @@ class Node(NodeFace):
         if ours and not self._draining:
             self._tasks.start("give_back_stranded", self._parts.ground.queue.release_held(subscription))
 
-    def _event(self, body: Body) -> Event:
+    def _event(self, body: Body, trace: Trace) -> Event:
         settings = self._settings
-        return new_event(
-            body, trace=fresh_trace(settings.ids), now=settings.clock.now(), ids=settings.ids, source=OPERATOR
-        )
+        return new_event(body, trace=trace, now=settings.clock.now(), ids=settings.ids, source=OPERATOR)
 
     async def _record_delivery(self, delivery: InboundDelivery, raw: Event) -> None:
         settings = self._settings

@@ -28,6 +28,7 @@ from crewlet.node.turn_runner import CompanyEpoch, TurnRunner
 from crewlet.notify import NotificationService, OperatorSource
 from crewlet.seats import Host, HostConfig
 from crewlet.tools import LookupColleague, ToolHost
+from crewlet.tracing import Tracer, open_export
 from crewlet.turns import TurnEngine
 
 __all__ = ["NodeParts", "Surroundings", "assemble"]
@@ -62,6 +63,7 @@ class NodeParts:
     notifications: NotificationService
     tools: ToolHost
     epoch: CompanyEpoch
+    tracer: Tracer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,18 +87,22 @@ async def assemble(
     skipped = models_without_keys(organization, company.resolve)
     models = build_models(provider_configs(company, skipped), resolve=company.resolve, clock=around.clock)
     stack.push_async_callback(models.aclose)
+    tracer = await _tracer(config, around, stack)
     ground = await lay_ground(config, around.clock, around.ids, stack)
 
     def source() -> CompanySource:
         return company
 
     colleagues = CompanyColleagues(lambda: source().organization)
-    asks = A2aService(channels=ground.channels, publish=ground.writes.publish, clock=around.clock, ids=around.ids)
+    asks = A2aService(
+        channels=ground.channels, publish=ground.writes.publish, clock=around.clock, ids=around.ids, tracer=tracer
+    )
     tools = ToolHost(environment=around.environment, builtins=[LookupColleague(colleagues), AskTool(asks, colleagues)])
     stack.push_async_callback(tools.close)
     tasks = Tasks("node_parts")
     stack.push_async_callback(tasks.close)
-    engine = TurnEngine(ground.writes.publish, around.clock, around.ids, turn_config(organization))
+    config_of_turns = turn_config(organization)
+    engine = TurnEngine(ground.writes.publish, around.clock, around.ids, config_of_turns, tracer=tracer)
     epoch = CompanyEpoch(organization, models, skipped, engine)
     runner = TurnRunner(lambda: epoch, asks)
     # Mailboxes take as long as the company is large, tool servers as long as the slowest: side by side.
@@ -114,10 +120,20 @@ async def assemble(
             sources=[OperatorSource()],
             clock=around.clock,
             ids=around.ids,
+            tracer=tracer,
         ),
         tools=tools,
         epoch=epoch,
+        tracer=tracer,
     )
+
+
+async def _tracer(config: NodeConfig, around: Surroundings, stack: AsyncExitStack) -> Tracer:
+    # In a thread: the exporter takes a moment to load where one is wanted.
+    export = await asyncio.to_thread(open_export, around.environment, node=config.node_id)
+    if export is not None:
+        stack.push_async_callback(export.close)
+    return Tracer(around.clock, around.ids, export)
 
 
 def _host(config: NodeConfig, ground: Ground, company: _Company, around: Surroundings) -> Host:

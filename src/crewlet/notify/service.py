@@ -16,6 +16,7 @@ from crewlet.events import Event, new_event
 from crewlet.events.types import ExternalNotification, NotificationSkipped, RawWebhook
 from crewlet.notify.contract import Directory, PayloadRefused, Routed, SkipReason, Source
 from crewlet.queue import Ack, Delivery, Outcome, Subscription
+from crewlet.tracing import Tracer
 
 __all__ = ["NotificationService", "inbound_subscription", "wake_id"]
 
@@ -39,13 +40,21 @@ class NotificationService:
     """The handler of :func:`inbound_subscription`. A failed publish naks; what was published already has fixed ids."""
 
     def __init__(
-        self, *, publish: Publish, directory: Directory, sources: Iterable[Source], clock: Clock, ids: Ids
+        self,
+        *,
+        publish: Publish,
+        directory: Directory,
+        sources: Iterable[Source],
+        clock: Clock,
+        ids: Ids,
+        tracer: Tracer | None = None,
     ) -> None:
         self._publish = publish
         self._directory = directory
         self._sources = {source.name: source for source in sources}
         self._clock = clock
         self._ids = ids
+        self._tracer = tracer or Tracer(clock, ids)
 
     async def handle(self, delivery: Delivery) -> Outcome:
         """Route one delivery. Always ``Ack``: what cannot be routed is recorded as skipped, with the reason.
@@ -107,7 +116,8 @@ class NotificationService:
             source=integration,
         )
         try:
-            await self._publish(topics.agent_inbox(seat.handle), wake)
+            with self._tracer.span("inbox.wake", wake.trace, seat=seat.handle):
+                await self._publish(topics.agent_inbox(seat.handle), wake)
         except PayloadTooLarge as error:
             # It will be no smaller next time.
             await self._skip(

@@ -16,6 +16,7 @@ from crewlet.base.trace import child_of
 from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted, LlmUnavailable, TurnGuardBreach
 from crewlet.inbox import Decision, Reply, Trigger, TurnOutcome
 from crewlet.llm import ChainExhausted, ModelFailure
+from crewlet.tracing import Tracer
 from crewlet.turns.config import TurnConfig
 from crewlet.turns.iterations import EXECUTE, REVIEW, Iterations, close_phase
 from crewlet.turns.phase import PhaseBroke
@@ -40,11 +41,20 @@ class TurnEngine:
     outside, is not finished. Every other event that is lost is logged as ``phase_telemetry_publish_failed``.
     """
 
-    def __init__(self, publish: Publish, clock: Clock, ids: Ids, config: TurnConfig | None = None) -> None:
+    def __init__(
+        self,
+        publish: Publish,
+        clock: Clock,
+        ids: Ids,
+        config: TurnConfig | None = None,
+        *,
+        tracer: Tracer | None = None,
+    ) -> None:
         self._publish = publish
         self._clock = clock
         self._ids = ids
         self._config = config or TurnConfig()
+        self._tracer = tracer or Tracer(clock, ids)
 
     async def run(self, trigger: Trigger, fence: Fence, setup: TurnSetup) -> TurnOutcome:
         """Run one turn to its outcome. Raises ``Fenced`` when the seat moved and nothing had reached outside.
@@ -53,13 +63,25 @@ class TurnEngine:
         worked again (S-083). A fault of the engine is an outcome too, finished and failed (S-125).
         """
         scope = self._scope_of(trigger, fence, setup)
+        facts = scope.events.of_turn
+        # The very span that the turn's events carry, so that its parent is the event that woke it (E-182).
+        with self._tracer.span(
+            "agent.turn", scope.events.trace, seat=trigger.handle, turn_id=facts["turn_id"], work_key=facts["work_key"]
+        ) as span:
+            outcome = await self._run(scope, setup)
+            span.note(decision=str(outcome.decision))
+            if outcome.error:
+                span.failed(outcome.error_kind or outcome.error)
+        return outcome
+
+    async def _run(self, scope: TurnScope, setup: TurnSetup) -> TurnOutcome:
         started_s = self._clock.elapsed_s()
         try:
             end, cause = await self._work(scope, setup)
             await close_phase(scope, closing_of(end))
             outcome = await self._complete(scope, end, started_s)
         except Exception as panic:  # noqa: BLE001 - supervisor: a defect, which a redelivery would only meet again
-            _log.exception("turn_phase_panicked", seat=trigger.handle, turn=scope.events.turn_id)
+            _log.exception("turn_phase_panicked", seat=scope.trigger.handle, turn=scope.events.turn_id)
             return await self._bury(scope, panic, started_s)
         if end.deferred and cause is not None:
             raise cause
@@ -174,6 +196,7 @@ class TurnEngine:
             config=self._config,
             clock=self._clock,
             ids=self._ids,
+            tracer=self._tracer,
         )
 
     def _started(self, scope: TurnScope) -> AgentTurnStarted:

@@ -101,6 +101,11 @@ class Phase:
 
         Raises ``PhaseBroke``, ``ChainExhausted`` or ``ModelFailure``, ``Unavailable`` from a built-in, ``Fenced``.
         """
+        trace, plan = self._record.trace, self._plan
+        with self._scope.tracer.span(f"agent.turn.{plan.phase}", trace, iteration=plan.iteration):
+            return await self._run()
+
+    async def _run(self) -> PhaseEnd:
         await self._open()
         state = RoundState(1, self._plan.max_rounds, self._scope.config.correctives_max)
         while True:
@@ -145,10 +150,12 @@ class Phase:
         live = self._view.streaming(round_num)
         started_at, started_s = scope.clock.now(), scope.clock.elapsed_s()
         try:
-            async with asyncio.timeout(scope.config.model_call_backstop_s):
-                reply = await plan.model.complete(
-                    request, on_delta=live.add if plan.streams else None, on_fallback=handed_over.append
-                )
+            with scope.tracer.child("llm.round", self._record.trace, round=round_num) as span:
+                async with asyncio.timeout(scope.config.model_call_backstop_s):
+                    reply = await plan.model.complete(
+                        request, on_delta=live.add if plan.streams else None, on_fallback=handed_over.append
+                    )
+                span.note(model=reply.model, provider=reply.provider_key)
         except TimeoutError as late:
             key = self._record.provider_key
             raise ModelFailure(FailureKind.TIMEOUT, "the model did not answer in time", provider_key=key) from late
@@ -211,7 +218,10 @@ class Phase:
         if refusal or tool is None:
             return ToolResult(refusal, is_error=True)
         context = scope.context_for(call.name, self._record.trace)
-        result = await call_tool(tool, call, context, backstop_s=scope.config.tool_call_backstop_s)
+        with scope.tracer.span("tool.call", context.trace, tool=call.name, origin=tool.row.origin) as span:
+            result = await call_tool(tool, call, context, backstop_s=scope.config.tool_call_backstop_s)
+            if result.is_error:
+                span.failed("the call failed")
         scope.reached_outside = scope.reached_outside or proves_outside(tool.row, result)
         return result
 

@@ -13,6 +13,7 @@ from crewlet.events.types import TriggerSummary
 from crewlet.inbox import Trigger
 from crewlet.llm import Usage
 from crewlet.tools import CallContext, Tool
+from crewlet.tracing import Tracer
 from crewlet.turns.config import TurnConfig
 from crewlet.turns.phase_record import PhaseRecord
 from crewlet.turns.turn_events import TurnEvents
@@ -34,6 +35,7 @@ class TurnScope:
     config: TurnConfig
     clock: Clock
     ids: Ids
+    tracer: Tracer
     activated: dict[str, Tool] = field(default_factory=dict[str, Tool])
     calls_made: Counter[str] = field(default_factory=Counter[str])
     usage: Usage = field(default_factory=Usage)

@@ -122,6 +122,7 @@ class SmallNode:
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, str, str]] = []
+        self.parents: list[Trace | None] = []
         self.rows: list[StoredEvent] = []
         self.asked: list[EventFilter] = []
         self.reasons: tuple[str, ...] = ()
@@ -144,8 +145,9 @@ class SmallNode:
     def seats(self) -> tuple[SeatView, ...]:
         return (_SEAT, replace(_SEAT, handle="ada", kind="human", activity=None, epoch=None, models=()))
 
-    async def send_message(self, handle: str, text: str, *, principal: str) -> SentMessage:
+    async def send_message(self, handle: str, text: str, *, principal: str, parent: Trace | None = None) -> SentMessage:
         await self._trouble()
+        self.parents.append(parent)
         if handle == "ada":
             raise NotAnAgent(handle)
         if handle != "ceo":

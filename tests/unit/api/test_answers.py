@@ -11,6 +11,7 @@ import pytest
 import structlog
 
 from crewlet.base.errors import PayloadTooLarge, Unavailable
+from crewlet.base.trace import Trace
 from crewlet.events.types import AgentPhaseStarted, AgentTurnCompleted, AgentTurnStarted
 from crewlet.node.face import NoSuchSeat
 from tests.unit.api.small_node import Chronicle, SmallNode, answered, asking, config, serving, tight
@@ -370,3 +371,22 @@ async def test_no_token_reaches_a_log(
     ours = [record.getMessage() for record in caplog.records if not record.name.startswith(("httpx", "httpcore"))]
     said = capsys.readouterr()
     assert "secret" not in "".join([*ours, said.out, said.err])
+
+
+CALLER = Trace("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
+
+
+@pytest.mark.parametrize(
+    ("header", "parent"),
+    [
+        ({"traceparent": f"00-{CALLER.trace_id}-{CALLER.span_id}-01"}, CALLER),
+        ({"traceparent": "nonsense"}, None),
+        ({}, None),
+    ],
+)
+async def test_a_message_is_part_of_the_callers_trace_where_it_says_one(
+    node: SmallNode, client: httpx.AsyncClient, header: dict[str, str], parent: Trace | None
+) -> None:
+    answer = await client.post("/seats/ceo/messages", json={"text": "Hi"}, headers=header)
+
+    assert (answer.status_code, node.parents) == (202, [parent])

@@ -29,6 +29,7 @@ from crewlet.llm import (
 )
 from crewlet.testing import SeededIds, VirtualClock
 from crewlet.tools import Annotations, CallContext, Hint, ServerSummary, Tool, ToolResult, ToolRow
+from crewlet.tracing import SpanSink, Tracer
 from crewlet.turns import CompanyBrief, SeatBrief, TurnConfig, TurnEngine, TurnSetup
 
 B = TypeVar("B", bound=Body)
@@ -215,11 +216,13 @@ class Stage:
     tools: Sequence[PlayedTool] = ()
     failed_servers: Sequence[str] = ()
     config: TurnConfig = field(default_factory=TurnConfig)
+    sink: SpanSink | None = None
     refuse: Callable[[Event], Exception | None] = lambda _event: None
     published: list[Event] = field(default_factory=list[Event])
 
     async def run(self, trigger: Trigger | None = None, fence: Fence | None = None) -> TurnOutcome:
-        engine = TurnEngine(self._publish, VirtualClock(), SeededIds(), self.config)
+        clock, ids = VirtualClock(), SeededIds()
+        engine = TurnEngine(self._publish, clock, ids, self.config, tracer=Tracer(clock, ids, self.sink))
         return await engine.run(trigger or trigger_from(), fence or CountingFence(), self.setup())
 
     def setup(self) -> TurnSetup:
