@@ -11,11 +11,15 @@ __all__ = [
     "CONFIG_REVISION_APPLIED",
     "NOTIFICATIONS_INBOUND",
     "NOTIFY_INBOUND_GROUP",
+    "ORPHANS_GROUP",
+    "ORPHAN_ADVISORIES",
+    "STREAM_ADVISORIES",
     "STREAM_AGENT",
     "STREAM_CONFIG",
     "STREAM_DLQ",
     "STREAM_EVENTS",
     "STREAM_NOTIFICATIONS",
+    "acknowledgement",
     "agent_control",
     "agent_inbox",
     "agent_reflect",
@@ -48,11 +52,17 @@ STREAM_NOTIFICATIONS: Final = "CREWLET_NOTIFICATIONS"
 STREAM_EVENTS: Final = "CREWLET_EVENTS"
 STREAM_CONFIG: Final = "CREWLET_CONFIG"
 STREAM_DLQ: Final = "CREWLET_DLQ"
+STREAM_ADVISORIES: Final = "CREWLET_ADVISORIES"
 
 NOTIFICATIONS_INBOUND: Final = f"{_ROOT}.notifications.inbound"
 CONFIG_REVISION_ACTIVATED: Final = f"{_ROOT}.config.revision_activated"
 CONFIG_REVISION_APPLIED: Final = f"{_ROOT}.config.revision_applied"
 NOTIFY_INBOUND_GROUP: Final = "notify-inbound"
+
+_MAX_DELIVERIES: Final = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES"
+ORPHAN_ADVISORIES: Final = f"{_MAX_DELIVERIES}.>"
+"""Where the broker says that it will offer a message no more, by stream and consumer."""
+ORPHANS_GROUP: Final = "orphans"
 
 _STREAM_SUBJECTS: Final = {
     STREAM_AGENT: f"{_ROOT}.agent.>",
@@ -60,6 +70,7 @@ _STREAM_SUBJECTS: Final = {
     STREAM_EVENTS: f"{_ROOT}.events.>",
     STREAM_CONFIG: f"{_ROOT}.config.>",
     STREAM_DLQ: "dlq.>",
+    STREAM_ADVISORIES: ORPHAN_ADVISORIES,
 }
 
 
@@ -134,6 +145,8 @@ def durable_name(topic: str, group: str) -> str:
 
 def namespace(subject: str) -> str | None:
     """The namespace of a subject or pattern (``crewlet.agent``, ``dlq``), or ``None`` where it spans several."""
+    if subject.startswith(f"{_MAX_DELIVERIES}."):
+        return _MAX_DELIVERIES
     parts = subject.split(".")
     if parts[0] in ("*", ">"):
         return None
@@ -157,12 +170,17 @@ def namespace_stream(subject: str) -> str | None:
 
 def holds_mailboxes(stream: str) -> bool:
     """Whether a stream of the account is one of ours that mailboxes live on (E-031)."""
-    return stream.startswith("CREWLET_")
+    return stream.startswith("CREWLET_") and stream != STREAM_ADVISORIES
 
 
 def question(subject: str) -> str:
     """Where an ephemeral question is asked: below a namespace of its own, so that no stream covers it."""
     return f"{_ROOT}.questions.{subject}"
+
+
+def acknowledgement(stream: str, consumer: str, *, deliveries: int, seq: int) -> str:
+    """Where the end of a delivery is reported that nobody holds any more."""
+    return f"$JS.ACK.{stream}.{consumer}.{deliveries}.{seq}.0.0.0"
 
 
 def matches(pattern: str, topic: str) -> bool:

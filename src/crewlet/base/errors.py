@@ -6,6 +6,7 @@
     ├── ConfigError       a file or a value that a person wrote is wrong: names the path, the problem, the remedy
     ├── StartRefused      this process cannot start here (port taken, directory held): names the remedy
     ├── Unavailable       unknown: the outside did not answer, and what was asked may have happened
+    │   └── MailboxFull       no room for a message: it was not stored, and may be when there is room again
     ├── Conflict          a write expected something else than what is stored
     ├── Fenced            the right to act for this seat is gone
     │   └── StoppedByPerson   a person stopped this turn; it must not come back
@@ -24,6 +25,7 @@ __all__ = [
     "Conflict",
     "CrewletError",
     "Fenced",
+    "MailboxFull",
     "PayloadTooLarge",
     "Problem",
     "StartRefused",
@@ -81,6 +83,17 @@ class StartRefused(CrewletError):
 
 class Unavailable(CrewletError):
     """Unknown, never no: the outside did not answer in time, and the request may have taken effect (C-003)."""
+
+
+class MailboxFull(Unavailable):
+    """There is no room for a message where it should wait. It was not stored: who may wait sends it again later.
+
+    Unavailable to whoever does not care why, as a broker that cannot be reached is.
+    """
+
+    def __init__(self, topic: str, why: str) -> None:
+        self.topic = topic
+        super().__init__(f"{topic}: not stored, there is no room for it: {why}")
 
 
 class Conflict(CrewletError):

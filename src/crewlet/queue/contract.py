@@ -71,13 +71,21 @@ class StreamSubscription(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueConfig:
-    """The queue's clocks and budgets; the defaults are what ships."""
+    """The queue's clocks and budgets; the defaults are what ships.
+
+    Of the byte limits, each of one stream and not of all, 0 takes what ships, or less where the broker has less to
+    grant; one that is set is what the stream gets, or the process does not start.
+    """
 
     ack_wait_s: float = limits.ACK_WAIT_S
     max_deliver: int = limits.MAX_DELIVER
     nak_backoff_first_s: float = limits.NAK_BACKOFF_FIRST_S
     nak_backoff_max_s: float = limits.NAK_BACKOFF_MAX_S
     event_retention_s: float = 30 * 24 * 3600.0
+    mailbox_max_bytes: int = 0
+    event_max_bytes: int = 0
+    config_max_bytes: int = 0
+    dead_letter_max_bytes: int = 0
     replicas: int = 1
 
 
@@ -95,7 +103,8 @@ class EventQueue(Protocol):
 
         True afterwards: the broker has acknowledged the message and every publish listener has been awaited.
         A topic that no durable subscription covers drops the event on the mailbox streams (S-138). A repeat with the
-        same event id inside the broker's duplicate window is stored once. Raises ``PayloadTooLarge``.
+        same event id inside the broker's duplicate window is stored once. Raises ``PayloadTooLarge``, and
+        ``MailboxFull`` where a mailbox stream has no room left: nothing was stored, and nothing that waits gave way.
         """
         ...
 

@@ -17,9 +17,10 @@ def test_a_stream_as_wanted_does_not_differ() -> None:
 
 
 def test_the_brokers_way_to_say_unlimited_is_no_difference() -> None:
-    told = msgspec.structs.replace(EVENTS, max_msgs=-1, max_bytes=-1, max_msgs_per_subject=-1)
+    unlimited = msgspec.structs.replace(EVENTS, max_bytes=0)
+    told = msgspec.structs.replace(unlimited, max_msgs=-1, max_bytes=-1, max_msgs_per_subject=-1)
 
-    assert stream_differences(EVENTS, told) == {}
+    assert stream_differences(unlimited, told) == {}
 
 
 def test_a_bound_that_would_drop_mail_is_a_difference() -> None:

@@ -11,7 +11,7 @@ import msgspec
 import structlog
 
 from crewlet import topics
-from crewlet.backends.nats.consumer_settings import consumer_differences, mailbox_settings
+from crewlet.backends.nats.consumer_settings import consumer_differences, mailbox_settings, recorded_pair
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import ApiError, ConsumerConfig, ConsumerInfo, StoredMessage, ns
 from crewlet.backends.nats.streams import Streams
@@ -71,8 +71,8 @@ class Mailboxes:
         found: list[Subscription] = []
         with _answered():
             for stream in await self._streams_below(pattern):
-                infos = await self._api.consumer_infos(stream)
-                found += [each for info in infos if info.config.durable_name and (each := _recorded_pair(info))]
+                durables = [info for info in await self._api.consumer_infos(stream) if info.config.durable_name]
+                found += [each for info in durables if (each := _named(info)) is not None]
         return sorted({each for each in found if topics.matches(pattern, each.topic)}, key=_by_name)
 
     async def state(self, subscription: Subscription, *, attached_here: bool) -> MailboxState | None:
@@ -172,13 +172,11 @@ def _answered() -> Generator[None]:
         raise Unavailable(str(error)) from error
 
 
-def _recorded_pair(info: ConsumerInfo) -> Subscription | None:
-    """The pair a mailbox was made for, believed only where it derives the mailbox's own name (E-029, E-030)."""
-    topic, group = info.config.metadata.get("topic", ""), info.config.metadata.get("group", "")
-    if topics.durable_name(topic, group) == info.name:
-        return Subscription(topic, group)
-    _log.warning("jetstream_subscription_unnamed", stream=info.stream_name, consumer=info.name)
-    return None
+def _named(info: ConsumerInfo) -> Subscription | None:
+    pair = recorded_pair(info)
+    if pair is None:
+        _log.warning("jetstream_subscription_unnamed", stream=info.stream_name, consumer=info.name)
+    return pair
 
 
 def _by_name(subscription: Subscription) -> tuple[str, str]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from crewlet import topics
-from crewlet.backends.nats.jetstream_types import ConsumerConfig, ns
+from crewlet.backends.nats.jetstream_types import ConsumerConfig, ConsumerInfo, ns
 from crewlet.base import limits
 from crewlet.queue import QueueConfig, Subscription
 
-__all__ = ["DeliveryMark", "consumer_differences", "delivery_mark", "mailbox_settings"]
+__all__ = ["DeliveryMark", "consumer_differences", "delivery_mark", "mailbox_settings", "recorded_pair"]
 
 _COMPARED: Final = (
     "durable_name",
@@ -60,6 +60,12 @@ def consumer_differences(wanted: ConsumerConfig, found: ConsumerConfig) -> dict[
         if found.metadata.get(key) != want:
             differences[f"metadata.{key}"] = (want, found.metadata.get(key))
     return differences
+
+
+def recorded_pair(info: ConsumerInfo) -> Subscription | None:
+    """The pair a mailbox was made for, believed only where it derives the mailbox's own name (E-029)."""
+    topic, group = info.config.metadata.get("topic", ""), info.config.metadata.get("group", "")
+    return Subscription(topic, group) if topics.durable_name(topic, group) == info.name else None
 
 
 @dataclass(frozen=True, slots=True)

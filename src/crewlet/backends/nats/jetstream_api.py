@@ -63,6 +63,11 @@ class JetStream:
         """Change a stream's settings; what ``config`` leaves out goes back to the broker's default."""
         return await self._ask(f"STREAM.UPDATE.{config.name}", config, StreamInfo)
 
+    async def stream_change(self, name: str, changes: Mapping[str, object]) -> StreamInfo:
+        """Change these settings of a stream; every other one stays, those that this engine does not know too."""
+        found = await self._ask(f"STREAM.INFO.{name}", {}, _RawStream)
+        return await self._ask(f"STREAM.UPDATE.{name}", {**found.config, **changes}, StreamInfo)
+
     async def stream_info(self, name: str, *, subjects_filter: str = "", offset: int = 0) -> StreamInfo | None:
         """The stream as its leader knows it, or ``None`` where there is none."""
         body: dict[str, Any] = {"subjects_filter": subjects_filter, "offset": offset} if subjects_filter else {}
@@ -229,6 +234,10 @@ class _ErrorAnswer(msgspec.Struct, frozen=True):
 
 class _Success(msgspec.Struct, frozen=True):
     success: bool = False
+
+
+class _RawStream(msgspec.Struct, frozen=True):
+    config: dict[str, Any]
 
 
 class _Purged(msgspec.Struct, frozen=True):

@@ -13,10 +13,13 @@ __all__ = [
     "CONSUMER_LIMIT_REACHED",
     "CONSUMER_NOT_FOUND",
     "MESSAGE_NOT_FOUND",
+    "NO_ROOM",
+    "STREAM_FULL",
     "STREAM_NAME_IN_USE",
     "STREAM_NOT_FOUND",
     "WRONG_LAST_SEQUENCE",
     "AccountInfo",
+    "AccountLimits",
     "ApiError",
     "ConsumerConfig",
     "ConsumerInfo",
@@ -35,6 +38,10 @@ CONSUMER_LIMIT_REACHED: Final = 10026
 MESSAGE_NOT_FOUND: Final = 10037
 STREAM_NAME_IN_USE: Final = 10058
 STREAM_NOT_FOUND: Final = 10059
+NO_ROOM: Final = frozenset({10002, 10023, 10028, 10047})
+"""The account or the server has not the memory or the disk for what was asked; nothing was done."""
+STREAM_FULL: Final = NO_ROOM | {10077}
+"""What a publish is refused with that does not fit any more."""
 WRONG_LAST_SEQUENCE: Final = frozenset({10071, 10164})
 """A lost compare-and-set; the second code is the broker's for one that lost against a write still in flight."""
 
@@ -170,6 +177,17 @@ class StoredMessage(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
 
 
+class AccountLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What the account may hold, in bytes; -1 where only the server's own limit stands."""
+
+    max_memory: int = -1
+    max_storage: int = -1
+
+    def of(self, storage: Storage) -> int:
+        """The limit on one kind of storage."""
+        return self.max_memory if storage == "memory" else self.max_storage
+
+
 class AccountInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Whether JetStream serves us, and how much it holds for us."""
 
@@ -177,3 +195,4 @@ class AccountInfo(msgspec.Struct, frozen=True, kw_only=True):
     storage: int = 0
     streams: int = 0
     consumers: int = 0
+    limits: AccountLimits = AccountLimits()

@@ -38,11 +38,16 @@ class MailboxMissing(CrewletError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullTiming:
-    """How long one request waits at the broker, how often it shows that it still does, and when we stop believing."""
+    """How long one request waits at the broker, how often it shows that it still does, and when we stop believing.
+
+    ``deaf_check_s``: how often the broker is asked whether it knows of the request, ``deaf_confirm_s`` later again.
+    """
 
     expires_s: float = limits.PULL_EXPIRES_S
     heartbeat_s: float = limits.PULL_HEARTBEAT_S
     silence_max_s: float = limits.PULL_SILENCE_MAX_S
+    deaf_check_s: float = limits.DEAF_CHECK_EVERY_S
+    deaf_confirm_s: float = limits.DEAF_CONFIRM_S
 
 
 class _Cut(Enum):
@@ -52,6 +57,7 @@ class _Cut(Enum):
     LINK_DOWN = auto()
     LINK_UP = auto()
     SILENT = auto()
+    UNKNOWN_TO_BROKER = auto()
     PAUSE_OVER = auto()
 
 
@@ -152,6 +158,10 @@ class PullLoop:
     def resume(self) -> None:
         """Let :meth:`next` ask again."""
         self._stopped = False
+
+    def ask_anew(self) -> None:
+        """Give up the request that waits, if one does, for another on a fresh inbox."""
+        self._cut(_Cut.UNKNOWN_TO_BROKER)
 
     async def close(self) -> None:
         """Leave nothing behind at the broker; not to be called while :meth:`next` is awaited elsewhere."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
 import structlog
 
@@ -16,14 +17,17 @@ from crewlet.backends.nats.queue_attachment import Attachment, AttachmentParts
 from crewlet.backends.nats.queue_attachments import Attachments
 from crewlet.backends.nats.queue_batch import BatchAttachment
 from crewlet.backends.nats.queue_dead_letters import DeadLetters
+from crewlet.backends.nats.queue_deaf_watch import DeafWatch
 from crewlet.backends.nats.queue_link import LinkWatch
 from crewlet.backends.nats.queue_live_feed import LiveFeed
+from crewlet.backends.nats.queue_orphans import ORPHANS, OrphanAttachment
 from crewlet.backends.nats.queue_publisher import Publisher
 from crewlet.backends.nats.queue_questions import Questions
 from crewlet.backends.nats.queue_settlement import Settlement
 from crewlet.backends.nats.queue_single import SingleAttachment
 from crewlet.backends.nats.streams import Streams
 from crewlet.backends.nats.wire import Wire
+from crewlet.base import limits
 from crewlet.base.errors import CrewletError, StartRefused, Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.events import Event
@@ -76,19 +80,22 @@ class JetStreamQueue(EventQueue):
         self._streams = Streams(api, self._config, storage)
         self._mailboxes = Mailboxes(api, self._streams, self._config)
         self._publisher = Publisher(api, self._streams, self._link, node, self._tasks)
+        self._orphans: OrphanAttachment | None = None
         self._questions = Questions(wire, node, self._tasks)
         self._known: set[Subscription] = set()
         self._attachments = Attachments(self._mailboxes)
+        self._dead_letters = DeadLetters(api, self._link)
+        self._timing = timing or PullTiming()
         self._parts = AttachmentParts(
             wire=wire,
             link=self._link,
             mailboxes=self._mailboxes,
-            settlement=Settlement(api, self._link, DeadLetters(api, self._link), self._config),
+            settlement=Settlement(api, self._link, self._dead_letters, self._config),
             config=self._config,
             tasks=self._tasks,
             ended=self._forget,
             stranded=self._tell_stranded,
-            timing=timing,
+            timing=self._timing,
         )
         self._feeds: set[LiveFeed] = set()
         self._link_returned = asyncio.Event()
@@ -97,7 +104,10 @@ class JetStreamQueue(EventQueue):
     async def start(self) -> None:
         """The engine's streams exist as configured. Raises ``StartRefused`` naming a setting that cannot be had."""
         await self._streams.provision()
+        await self._watch_orphans()
         self._tasks.start("keep_streams", self._keep_streams())
+        deaf_watch = DeafWatch(self._attachments.started, self._mailboxes, self._timing)
+        self._tasks.start("deaf_watch", deaf_watch.run())
 
     @property
     def task_count(self) -> int:
@@ -218,9 +228,29 @@ class JetStreamQueue(EventQueue):
         self._unwatch()
         self._publisher.close()
         await self._attachments.close()
+        if self._orphans is not None:
+            await self._orphans.detach()
         await asyncio.gather(*(feed.close() for feed in self._feeds))
         await self._tasks.close()
         self._link.close()
+
+    async def _watch_orphans(self) -> None:
+        """Take part in the one group of the fleet that buries what was lost with its holder."""
+        if not self._streams.has_advisories:
+            return
+        # An advisory must never become an orphan itself.
+        config = replace(self._config, max_deliver=limits.ORPHAN_DELIVERIES_MAX)
+        mailboxes = Mailboxes(self._api, self._streams, config)
+        await mailboxes.ensure(ORPHANS)
+        parts = replace(
+            self._parts,
+            config=config,
+            mailboxes=mailboxes,
+            settlement=Settlement(self._api, self._link, self._dead_letters, config),
+            stranded=_no_matter,
+        )
+        self._orphans = OrphanAttachment(parts, api=self._api, dead_letters=self._dead_letters)
+        self._orphans.start()
 
     async def _ready(self, subscription: Subscription) -> str:
         """The mailbox exists; the name of its stream."""
@@ -257,3 +287,7 @@ class JetStreamQueue(EventQueue):
         for failure in results:
             if isinstance(failure, CrewletError):
                 raise failure
+
+
+def _no_matter(_subscription: Subscription) -> None:
+    """Advisories that another node holds are being worked there."""

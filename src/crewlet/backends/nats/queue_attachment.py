@@ -97,6 +97,7 @@ class Attachment(ABC):
         self._idle.set()
         self._not_asking = asyncio.Event()
         self._not_asking.set()
+        self.asking_since: float | None = None
         self._giving_back: set[asyncio.Task[None]] = set()
         self._backing_off: dict[int, float] = {}
         self._loop_task: asyncio.Task[None] | None = None
@@ -131,6 +132,10 @@ class Attachment(ABC):
         if not self._holds and not self._detached:
             self._pull.resume()
             self._resumed.set()
+
+    def ask_anew(self) -> None:
+        """The broker does not know that we wait: ask again, from a fresh inbox."""
+        self._pull.ask_anew()
 
     async def wait_idle(self) -> None:
         """Return once no handler runs and the last outcome was reported."""
@@ -188,6 +193,7 @@ class Attachment(ABC):
 
     async def _fetch(self) -> list[Message]:
         self._not_asking.clear()
+        self.asking_since = asyncio.get_running_loop().time()
         try:
             return await self._collect()
         except MailboxDeleted:
@@ -199,6 +205,7 @@ class Attachment(ABC):
             await self._make_again()
             return []
         finally:
+            self.asking_since = None
             self._not_asking.set()
 
     async def _make_again(self) -> None:

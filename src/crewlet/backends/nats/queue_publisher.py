@@ -11,11 +11,11 @@ from typing import NoReturn
 import structlog
 
 from crewlet.backends.nats.jetstream_api import JetStream
-from crewlet.backends.nats.jetstream_types import ApiError
+from crewlet.backends.nats.jetstream_types import STREAM_FULL, ApiError
 from crewlet.backends.nats.queue_link import LinkWatch
 from crewlet.backends.nats.streams import Streams
 from crewlet.base import limits
-from crewlet.base.errors import PayloadTooLarge, Unavailable
+from crewlet.base.errors import MailboxFull, PayloadTooLarge, Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.events import Event, encode
 from crewlet.queue import PublishListener
@@ -62,7 +62,7 @@ class Publisher:
         self._closed = True
 
     async def publish(self, topic: str, event: Event) -> Event:
-        """Store the event, tell the listeners; the stamped copy. Raises ``Unavailable``, ``PayloadTooLarge``."""
+        """Store the event, tell the listeners; the stamped copy. Raises as ``EventQueue.publish`` does."""
         stamped = event.stamped(self._node)
         payload = encode(stamped)
         room = self._api.wire.max_payload_bytes - limits.PUBLISH_HEADER_RESERVE_BYTES
@@ -120,7 +120,10 @@ class _Entry:
 
 
 def _refuse(topic: str, event: Event, error: ApiError) -> NoReturn:
-    _log.error("publish_refused", topic=topic, event_id=event.id, error=error.description, err_code=error.err_code)
+    name = "mailbox_full" if error.err_code in STREAM_FULL else "publish_refused"
+    _log.error(name, topic=topic, event_id=event.id, error=error.description, err_code=error.err_code)
+    if error.err_code in STREAM_FULL:
+        raise MailboxFull(topic, error.description) from error
     raise Unavailable(f"{topic}: the broker refused the message: {error.description}") from error
 
 

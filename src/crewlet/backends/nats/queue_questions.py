@@ -97,6 +97,8 @@ class _Service(StreamSubscription):
 
     async def open(self) -> None:
         self._unsubscribe = await self._wire.subscribe(topics.question(self._subject), self._asked)
+        # The broker reads a link in order: the end of a later subscription, confirmed, says that it knows of ours.
+        await (await self._wire.subscribe(self._wire.new_inbox(), _ignore))()
 
     async def close(self) -> None:
         """Answer nothing any more; what is being answered is given up."""
@@ -138,3 +140,7 @@ class _Service(StreamSubscription):
             await self._wire.publish(reply, payload, headers=headers)
         except Unavailable as failure:
             _log.debug("answer_undelivered", subject=self._subject, error=str(failure))
+
+
+def _ignore(_message: Message) -> None:
+    """Nothing is sent here."""

@@ -12,6 +12,7 @@ from crewlet import topics
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import (
     CONSUMER_LIMIT_REACHED,
+    NO_ROOM,
     STREAM_NAME_IN_USE,
     ApiError,
     Storage,
@@ -19,11 +20,12 @@ from crewlet.backends.nats.jetstream_types import (
     StreamInfo,
     ns,
 )
+from crewlet.backends.nats.stream_room import StreamRoom, find_room, shipped_room
 from crewlet.base import limits
 from crewlet.base.errors import StartRefused
 from crewlet.queue import QueueConfig
 
-__all__ = ["Streams", "on_demand_stream", "purpose_streams", "stream_differences"]
+__all__ = ["Streams", "advisory_stream", "on_demand_stream", "purpose_streams", "stream_differences"]
 
 _log = structlog.get_logger(__name__)
 
@@ -45,23 +47,39 @@ _NEVER_REPAIRED: Final = frozenset({"retention", "storage"})
 """A stream that differs here was made for something else, and changing it may drop what it holds."""
 
 
-def purpose_streams(config: QueueConfig, storage: Storage) -> tuple[StreamConfig, ...]:
+def purpose_streams(config: QueueConfig, storage: Storage, room: StreamRoom | None = None) -> tuple[StreamConfig, ...]:
     """The five streams of the engine (E-020 to E-024).
 
     Mailboxes and dead letters refuse what no longer fits (``discard: new``), records of what happened give up their
-    oldest. Budgets in bytes belong in ``max_bytes`` of each.
+    oldest, each within its own part of ``room``, so that none takes the buckets' part.
     """
     events_s = config.event_retention_s
+    room = room or shipped_room(config)
+    agent, notifications = topics.STREAM_AGENT, topics.STREAM_NOTIFICATIONS
+    window_s, letters_window_s = limits.DUPLICATE_WINDOW_S, limits.DEAD_LETTER_DUPLICATE_WINDOW_S
     return (
-        _mailboxes(topics.STREAM_AGENT, [topics.stream_subjects(topics.STREAM_AGENT)], config, storage),
-        _mailboxes(topics.STREAM_NOTIFICATIONS, [topics.stream_subjects(topics.STREAM_NOTIFICATIONS)], config, storage),
-        _log_of(topics.STREAM_EVENTS, events_s, limits.DUPLICATE_WINDOW_S, config, storage),
-        _log_of(topics.STREAM_CONFIG, limits.CONFIG_RETENTION_S, limits.DUPLICATE_WINDOW_S, config, storage),
+        _mailboxes(agent, [topics.stream_subjects(agent)], config, storage, room.mailboxes),
+        _mailboxes(notifications, [topics.stream_subjects(notifications)], config, storage, room.mailboxes),
+        _log_of(topics.STREAM_EVENTS, events_s, window_s, config, storage, room.events),
+        _log_of(topics.STREAM_CONFIG, limits.CONFIG_RETENTION_S, window_s, config, storage, room.nudges),
         msgspec.structs.replace(
-            _log_of(topics.STREAM_DLQ, events_s, limits.DEAD_LETTER_DUPLICATE_WINDOW_S, config, storage),
+            _log_of(topics.STREAM_DLQ, events_s, letters_window_s, config, storage, room.dead_letters),
             discard="new",
         ),
     )
+
+
+def advisory_stream(config: QueueConfig, storage: Storage) -> StreamConfig:
+    """What the broker says of messages that it will offer no more, each kept until one node has acted on it."""
+    stream = _log_of(
+        topics.STREAM_ADVISORIES,
+        config.event_retention_s,
+        limits.DUPLICATE_WINDOW_S,
+        config,
+        storage,
+        limits.ADVISORY_STREAM_BYTES,
+    )
+    return msgspec.structs.replace(stream, retention="workqueue")
 
 
 def on_demand_stream(topic: str, config: QueueConfig, storage: Storage) -> StreamConfig:
@@ -72,7 +90,8 @@ def on_demand_stream(topic: str, config: QueueConfig, storage: Storage) -> Strea
     name, space = topics.namespace_stream(topic), topics.namespace(topic)
     if name is None or space is None:
         raise ValueError(f"{topic!r} spans several namespaces")
-    return _mailboxes(name, [space, f"{space}.>"], config, storage)
+    size = config.mailbox_max_bytes or limits.ON_DEMAND_STREAM_BYTES
+    return _mailboxes(name, [space, f"{space}.>"], config, storage, size)
 
 
 def stream_differences(wanted: StreamConfig, found: StreamConfig) -> dict[str, tuple[object, object]]:
@@ -96,12 +115,16 @@ class Streams:
         self._api = api
         self._config = config
         self._storage: Storage = storage
+        self.has_advisories = False
         self._wanted: dict[str, StreamConfig] = {}
         self._created: dict[str, datetime | None] = {}
 
     async def provision(self) -> None:
         """The engine's own streams exist as configured. Raises ``StartRefused`` where one cannot be made so."""
-        for stream in purpose_streams(self._config, self._storage):
+        # First, and before any room is asked for: the broker removes an account's directory with the last stream in
+        # it, and a stream that is made at that moment, a bucket of a peer's perhaps, fails.
+        self.has_advisories = await self._provision_advisories()
+        for stream in purpose_streams(self._config, self._storage, await self._room()):
             await self._ensure(stream)
 
     async def stream_of(self, topic: str) -> str:
@@ -122,50 +145,99 @@ class Streams:
                 vanished.add(stream.name)
         return frozenset(vanished)
 
+    async def _provision_advisories(self) -> bool:
+        try:
+            await self._ensure(advisory_stream(self._config, self._storage))
+        except StartRefused as error:
+            # The account may have another that takes them, for its operator's own use.
+            _log.error("orphans_unwatched", error=str(error))
+            return False
+        return True
+
+    async def _room(self) -> StreamRoom:
+        """What the streams may take; nobody is asked where there are streams, since these keep what they have."""
+        try:
+            found = await self._api.stream_info(topics.STREAM_AGENT)
+            if found is not None and found.config.max_bytes > 0:
+                return shipped_room(self._config)
+            return await find_room(self._api, self._config, self._storage)
+        except ApiError as error:
+            raise StartRefused(f"the broker does not say what it grants: {error.description}") from error
+
     async def _ensure(self, wanted: StreamConfig) -> bool:
         """Make the stream, or adopt the one there is; true where it is another than the one that we knew."""
         try:
-            info = await self._api.stream_create(wanted)
+            info = await self._created_or_adopted(wanted)
         except ApiError as error:
             if error.err_code == CONSUMER_LIMIT_REACHED:
                 least = limits.BROKER_MAX_CONSUMERS
                 remedy = f"raise the account's max_consumers at the broker to {least:,} or more, or set none"
                 raise _refused(wanted.name, f"the account allows fewer than {least:,} consumers", remedy) from error
-            if error.err_code != STREAM_NAME_IN_USE:
-                raise _refused(wanted.name, str(error)) from error
-            info = await self._adopt(wanted)
-        _accept(wanted, info.config)
+            raise _refused(wanted.name, str(error)) from error
+        _accept(self._as_found(wanted, info.config), info.config)
         self._wanted[wanted.name] = wanted
         # The answer to a create says "created" of a stream that was there already; its birth tells the two apart.
         before = self._created.setdefault(wanted.name, info.created)
         self._created[wanted.name] = info.created
         return before != info.created
 
+    async def _created_or_adopted(self, wanted: StreamConfig) -> StreamInfo:
+        while True:
+            try:
+                return await self._api.stream_create(wanted)
+            except ApiError as error:
+                if error.err_code == STREAM_NAME_IN_USE:
+                    return await self._adopt(wanted)
+                half = wanted.max_bytes // 2
+                if error.err_code not in NO_ROOM or self._size_is_ours(wanted) or half < limits.STREAM_MIN_BYTES:
+                    raise
+            wanted = msgspec.structs.replace(wanted, max_bytes=half)
+            _log.warning("stream_made_smaller", stream=wanted.name, bytes=half)
+
     async def _adopt(self, wanted: StreamConfig) -> StreamInfo:
         info = await self._api.stream_info(wanted.name)
         if info is None:
             raise _refused(wanted.name, "it exists and cannot be read")
-        differences = stream_differences(wanted, info.config)
+        differences = stream_differences(self._as_found(wanted, info.config), info.config)
         if not differences:
             return info
         if _NEVER_REPAIRED.intersection(differences):
             raise _refused(wanted.name, _told(differences))
-        consumers = max(wanted.max_consumers, info.config.max_consumers)
         try:
-            repaired = await self._api.stream_update(msgspec.structs.replace(wanted, max_consumers=consumers))
+            # What we do not know of (a placement, a mirror's rules) is its operator's and stays.
+            changes = {name: want for name, (want, _) in differences.items()}
+            repaired = await self._api.stream_change(wanted.name, changes)
         except ApiError as error:
             raise _refused(wanted.name, f"{_told(differences)}; {error.description}") from error
         _log.warning("stream_repaired", stream=wanted.name, settings=_told(differences))
         return repaired
 
+    def _as_found(self, wanted: StreamConfig, found: StreamConfig) -> StreamConfig:
+        """``wanted``, of the size that the stream has where nobody asked for another."""
+        if self._size_is_ours(wanted) or found.max_bytes <= 0:
+            return wanted
+        return msgspec.structs.replace(wanted, max_bytes=found.max_bytes)
 
-def _mailboxes(name: str, subjects: list[str], config: QueueConfig, storage: Storage) -> StreamConfig:
+    def _size_is_ours(self, wanted: StreamConfig) -> bool:
+        """Whether somebody wrote down how large this stream is to be."""
+        config = self._config
+        written = {
+            topics.STREAM_EVENTS: config.event_max_bytes,
+            topics.STREAM_CONFIG: config.config_max_bytes,
+            topics.STREAM_DLQ: config.dead_letter_max_bytes,
+            topics.STREAM_ADVISORIES: 0,
+        }
+        return written.get(wanted.name, config.mailbox_max_bytes) > 0
+
+
+def _mailboxes(name: str, subjects: list[str], config: QueueConfig, storage: Storage, max_bytes: int) -> StreamConfig:
     return StreamConfig(
         name=name,
         subjects=subjects,
         retention="interest",
         storage=storage,
         discard="new",
+        max_bytes=max_bytes,
         num_replicas=config.replicas,
         # Unset, the broker stops at a thousand and drops the mail of every later seat without a word.
         max_consumers=limits.BROKER_MAX_CONSUMERS,
@@ -173,13 +245,16 @@ def _mailboxes(name: str, subjects: list[str], config: QueueConfig, storage: Sto
     )
 
 
-def _log_of(name: str, age_s: float, window_s: float, config: QueueConfig, storage: Storage) -> StreamConfig:
+def _log_of(
+    name: str, age_s: float, window_s: float, config: QueueConfig, storage: Storage, max_bytes: int
+) -> StreamConfig:
     return StreamConfig(
         name=name,
         subjects=[topics.stream_subjects(name)],
         retention="limits",
         storage=storage,
         discard="old",
+        max_bytes=max_bytes,
         num_replicas=config.replicas,
         max_consumers=limits.BROKER_MAX_CONSUMERS,
         max_age=ns(age_s),
