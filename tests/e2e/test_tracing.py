@@ -49,6 +49,17 @@ async def test_all_that_a_message_causes_is_part_of_its_callers_trace(tmp_path: 
     assert arrived["parent_span_id"] == CALLER_SPAN
 
 
+async def test_messages_of_one_callers_trace_stand_apart(tmp_path: Path) -> None:
+    async with running_engine(await asking_company(tmp_path)) as engine:
+        sent = [await sent_by_a_caller(engine.files) for _ in range(2)]
+        stand = [await engine.api.final_message(message) for message in sent]
+
+    turns = [{turn["turn_id"] for turn in message["turns"]} for message in stand]
+    assert [len(each) for each in turns] == [3, 3]
+    assert turns[0].isdisjoint(turns[1])
+    assert [len(message["asks"]) for message in stand] == [1, 1]
+
+
 @pytest.mark.spec("E-182", "E-185")
 async def test_a_collector_receives_the_tree_of_spans_that_the_events_name(tmp_path: Path) -> None:
     with running_collector() as collector:

@@ -35,6 +35,7 @@ from crewlet.node.face import (
 )
 from crewlet.node.mailbox_views import mailbox_views
 from crewlet.node.mailboxes import inbox_of
+from crewlet.node.message_chain import events_of_message
 from crewlet.node.message_events import chain_events
 from crewlet.node.message_view import asks_in, message_view
 from crewlet.node.parts import NodeParts, assemble
@@ -227,7 +228,9 @@ class Node(NodeFace):
             if trouble := self._parts.ground.event_log.trouble:
                 raise Unavailable(trouble)
             return None
-        events = await chain_events(self._parts.ground.event_log, delivery.event.trace_id)
+        body = delivery.event.data
+        assert isinstance(body, InboundDelivery), "its id is derived for this type alone"
+        events = events_of_message(body, await chain_events(self._parts.ground.event_log, delivery.event.trace_id))
         asks = [await self._parts.ground.channels.get(channel_id) for channel_id in asks_in(events)]
         return message_view(delivery.event, events, [ask for ask in asks if ask is not None])
 
