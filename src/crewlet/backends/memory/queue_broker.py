@@ -8,9 +8,10 @@ from crewlet import topics
 from crewlet.backends.memory.queue_ephemeral import LiveFeed, Responders
 from crewlet.backends.memory.queue_mail import Burial, Mail, StoredMessage
 from crewlet.backends.memory.queue_mailbox import MemoryMailbox
-from crewlet.backends.memory.queue_stream import MemoryStream, stream_age_s
+from crewlet.backends.memory.queue_stream import MemoryStream, stream_limits
 from crewlet.base import limits
 from crewlet.base.clock import Clock
+from crewlet.base.errors import MailboxFull
 from crewlet.queue import DeadLetter, QueueConfig, Subscription
 
 __all__ = ["MemoryBroker", "letter_of"]
@@ -30,7 +31,7 @@ class MemoryBroker:
         self.max_payload_bytes = max_payload_bytes
         self.responders = Responders()
         self._clock = clock
-        self._event_retention_s = QueueConfig().event_retention_s
+        self._config = QueueConfig()
         self._streams: dict[str, MemoryStream] = {}
         self._mailboxes: dict[str, dict[str, MemoryMailbox]] = {}
         self._feeds: dict[str, list[LiveFeed]] = {}
@@ -69,19 +70,24 @@ class MemoryBroker:
 
     def configure(self, config: QueueConfig) -> None:
         """A client has come: the streams are kept as it is configured."""
-        self._event_retention_s = config.event_retention_s
+        self._config = config
         for stream in self._streams.values():
-            stream.age_s = stream_age_s(stream.name, config.event_retention_s)
+            stream.kept = stream_limits(stream.name, config)
 
     def store(self, topic: str, payload: bytes, *, message_id: str = "", burial: Burial | None = None) -> None:
         """Store a message and hand it to every mailbox and feed that covers it, unless ``message_id`` is a repeat.
 
-        Raises ``ValueError`` for a topic that is a pattern.
+        Raises ``MailboxFull`` where the stream has no room, ``ValueError`` for a topic that is a pattern.
         """
         stream = self._stream_of(_exact(topic))
-        if message_id and stream.repeats(message_id):
+        if message_id and stream.has_seen(message_id):
             return
         mailboxes = self._mailboxes.get(topic, {})
+        if not stream.has_room(topic, payload, readers=len(mailboxes)):
+            _log.error("mailbox_full", topic=topic, stream=stream.name, max_bytes=stream.kept.max_bytes)
+            raise MailboxFull(topic, f"{stream.name} holds {stream.kept.max_bytes} bytes at most")
+        if message_id:
+            stream.remember(message_id)
         message = stream.append(topic, payload, readers=len(mailboxes), burial=burial)
         for mailbox in mailboxes.values():
             mailbox.put(message)
@@ -141,7 +147,7 @@ class MemoryBroker:
         if feed in feeds:
             feeds.remove(feed)
 
-    def _bury(self, subscription: Subscription, mail: Mail, reason: str) -> None:
+    def _bury(self, subscription: Subscription, mail: Mail, reason: str) -> bool:
         message = mail.message
         note = Burial(
             subscription,
@@ -150,23 +156,20 @@ class MemoryBroker:
             mail.deliveries,
             _one_line(reason),
         )
-        _log.warning(
-            "dead_lettered",
-            topic=subscription.topic,
-            group=subscription.group,
-            stream_seq=message.sequence,
-            deliveries=mail.deliveries,
-            reason=reason,
-        )
-        self.store(topics.dead_letter(subscription.topic, subscription.group), message.payload, burial=note)
+        facts = {"topic": subscription.topic, "group": subscription.group, "stream_seq": message.sequence}
+        try:
+            self.store(topics.dead_letter(subscription.topic, subscription.group), message.payload, burial=note)
+        except MailboxFull as error:
+            _log.error("dead_letter_failed", **facts, deliveries=mail.deliveries, reason=reason, error=str(error))
+            return False
+        _log.warning("dead_lettered", **facts, deliveries=mail.deliveries, reason=reason)
+        return True
 
     def stream(self, name: str) -> MemoryStream:
         """The stream, made where missing."""
         found = self._streams.get(name)
         if found is None:
-            age_s = stream_age_s(name, self._event_retention_s)
-            window_s = min(limits.DUPLICATE_WINDOW_S, age_s or limits.DUPLICATE_WINDOW_S)
-            found = self._streams[name] = MemoryStream(name, self._clock, age_s=age_s, duplicate_window_s=window_s)
+            found = self._streams[name] = MemoryStream(name, self._clock, stream_limits(name, self._config))
         return found
 
     def _stream_of(self, topic: str) -> MemoryStream:

@@ -44,7 +44,7 @@ class MemoryMailbox:
         stream: MemoryStream,
         config: QueueConfig,
         *,
-        bury: Callable[[Subscription, Mail, str], None],
+        bury: Callable[[Subscription, Mail, str], bool],
     ) -> None:
         self.subscription = subscription
         self.config = config
@@ -103,11 +103,19 @@ class MemoryMailbox:
         self._wake_next()
 
     def take(self, holder: Holder, count: int) -> list[Held]:
-        """Up to ``count`` messages, in order, each with one delivery more and held by ``holder`` from now on."""
+        """Up to ``count`` messages, in order, each with one delivery more and held by ``holder`` from now on.
+
+        Fewer where they would be more than ``limits.DRAIN_MAX_BYTES``, but for the first.
+        """
         taken: list[Held] = []
         now_s = asyncio.get_running_loop().time()
+        room_bytes = limits.DRAIN_MAX_BYTES
         while len(taken) < count and self.has_mail():
-            mail = (self._returned or self._waiting).popleft()
+            line = self._returned or self._waiting
+            room_bytes -= len(line[0].message.payload)
+            if taken and room_bytes < 0:
+                break
+            mail = line.popleft()
             held = Held(Mail(mail.message, mail.deliveries + 1), holder, now_s)
             self._held[mail.message.sequence] = held
             taken.append(held)
@@ -136,10 +144,20 @@ class MemoryMailbox:
             self._wake_next()
 
     def bury(self, held: Held, reason: str) -> None:
-        """Among the dead letters, and gone from here; nothing where it is no longer the holder's."""
-        if self._let_go(held):
-            self._bury(self.subscription, held.mail, reason)
+        """Among the dead letters, and gone from here; nothing where it is no longer the holder's.
+
+        Where the dead letters take no more it stays held by nobody, and is tried again when its clock runs out.
+        """
+        sequence = held.mail.message.sequence
+        if self._held.get(sequence) is not held:
+            return
+        self._stop_clock(held)
+        if self._bury(self.subscription, held.mail, reason):
+            del self._held[sequence]
             self._forget(held.mail.message)
+        else:
+            loop = asyncio.get_running_loop()
+            self._clocks[sequence] = loop.call_later(self.config.ack_wait_s, self._run_out, held)
 
     def leave(self, holder: Holder) -> None:
         """``holder`` is no longer attached; the clocks of what it still holds run."""
@@ -220,7 +238,7 @@ class MemoryMailbox:
         return None
 
     def _drop_aged(self) -> None:
-        if self._stream.age_s is None:
+        if self._stream.kept.age_s is None:
             return
         self._stream.drop_aged()
         for line in (self._returned, self._waiting):

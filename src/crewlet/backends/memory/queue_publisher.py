@@ -49,7 +49,7 @@ class Publisher:
         self._closed = True
 
     async def publish(self, topic: str, event: Event) -> Event:
-        """Store the event, tell the listeners; the stamped copy. Raises ``Unavailable``, ``PayloadTooLarge``."""
+        """Store the event, tell the listeners; the stamped copy. Raises as ``EventQueue.publish`` does."""
         stamped = event.stamped(self._line.node)
         payload = encode(stamped)
         room = self._broker.max_payload_bytes - limits.PUBLISH_HEADER_RESERVE_BYTES
