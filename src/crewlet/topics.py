@@ -19,6 +19,7 @@ __all__ = [
     "STREAM_DLQ",
     "STREAM_EVENTS",
     "STREAM_NOTIFICATIONS",
+    "STREAM_ROOM_PROBE",
     "acknowledgement",
     "agent_control",
     "agent_inbox",
@@ -53,6 +54,7 @@ STREAM_EVENTS: Final = "CREWLET_EVENTS"
 STREAM_CONFIG: Final = "CREWLET_CONFIG"
 STREAM_DLQ: Final = "CREWLET_DLQ"
 STREAM_ADVISORIES: Final = "CREWLET_ADVISORIES"
+STREAM_ROOM_PROBE: Final = "CREWLET_ROOM"
 
 NOTIFICATIONS_INBOUND: Final = f"{_ROOT}.notifications.inbound"
 CONFIG_REVISION_ACTIVATED: Final = f"{_ROOT}.config.revision_activated"

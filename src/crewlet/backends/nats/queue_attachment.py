@@ -28,8 +28,8 @@ __all__ = ["QUIESCED", "Attachment", "AttachmentParts", "Held"]
 
 _log = structlog.get_logger(__name__)
 
-QUIESCED: Final = "quiesced"
-"""The hold that a caller's quiesce and a deferral take."""
+QUIESCED: Final = " quiesced"
+"""The hold that a caller's quiesce and a deferral take; no caller's own hold begins with a space."""
 
 
 @dataclass(frozen=True, slots=True)

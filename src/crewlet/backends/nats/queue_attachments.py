@@ -12,7 +12,7 @@ from crewlet.queue import Subscription
 
 __all__ = ["Attachments"]
 
-_RELEASING: Final = "releasing"
+_RELEASING: Final = " releasing"
 
 MakeAttachment = Callable[[Collection[str]], Awaitable[Attachment]]
 """Makes an attachment that begins under the named holds; not started."""

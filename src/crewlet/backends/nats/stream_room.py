@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import structlog
 
+from crewlet import topics
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import NO_ROOM, ApiError, Storage, StreamConfig
 from crewlet.base import limits
@@ -15,8 +15,6 @@ from crewlet.queue import QueueConfig
 __all__ = ["StreamRoom", "find_room", "shipped_room"]
 
 _log = structlog.get_logger(__name__)
-
-_PROBE: Final = "CREWLET_ROOM"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +76,9 @@ async def find_room(api: JetStream, config: QueueConfig, storage: Storage) -> St
 
 
 async def _is_granted(api: JetStream, size: int, storage: Storage) -> bool:
-    probe = StreamConfig(name=_PROBE, subjects=[f"{_PROBE}.>"], storage=storage, max_bytes=size)
+    probe = StreamConfig(
+        name=topics.STREAM_ROOM_PROBE, subjects=[f"{topics.STREAM_ROOM_PROBE}.>"], storage=storage, max_bytes=size
+    )
     try:
         await api.stream_create(probe)
     except ApiError as error:
@@ -87,5 +87,5 @@ async def _is_granted(api: JetStream, size: int, storage: Storage) -> bool:
         # Another node asks the same at this moment, or an account counts its streams: no answer either way.
         _log.debug("room_unknown", error=str(error))
         return True
-    await api.stream_delete(_PROBE)
+    await api.stream_delete(topics.STREAM_ROOM_PROBE)
     return True

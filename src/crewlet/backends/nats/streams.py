@@ -159,6 +159,8 @@ class Streams:
         try:
             found = await self._api.stream_info(topics.STREAM_AGENT)
             if found is not None and found.config.max_bytes > 0:
+                # A process that died while it asked may have left its question standing, which takes room.
+                await self._api.stream_delete(topics.STREAM_ROOM_PROBE)
                 return shipped_room(self._config)
             return await find_room(self._api, self._config, self._storage)
         except ApiError as error:
