@@ -155,5 +155,8 @@ class Headroom(Contract):
         await client.subscribe(queue.inbox(), handler)
 
         await handler.handled(3)
+        await client.publish(queue.inbox().topic, event("m3"))
+        await handler.handled(4)
         whole = queue.config.max_deliver - 1
-        assert [*zip(handler.ids, handler.headrooms, strict=True)] == [("m1", whole), ("m2", whole), ("m1", whole - 1)]
+        told = [*zip(handler.ids, handler.headrooms, strict=True)]
+        assert told == [("m1", whole), ("m2", whole), ("m1", whole - 1), ("m3", whole)]

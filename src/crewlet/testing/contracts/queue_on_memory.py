@@ -22,7 +22,7 @@ class MemoryHarness(QueueHarness):
     absent: ClassVar[frozenset[Capability]] = frozenset({Capability.TIMED_BACKOFF})
 
     def __init__(
-        self, config: QueueConfig = SCALED, *, sabotage: Callable[[EventQueue], EventQueue] = lambda queue: queue
+        self, config: QueueConfig = SCALED, *, sabotage: Callable[[MemoryQueue], EventQueue] = lambda twin: twin
     ) -> None:
         super().__init__(config)
         self._broker = MemoryBroker(VirtualClock())
@@ -35,7 +35,8 @@ class MemoryHarness(QueueHarness):
 
     async def __aexit__(self, *_: object) -> None:
         """Close every client."""
-        for twin in self._twins.values():
+        for client, twin in self._twins.items():
+            await client.close()
             await twin.close()
 
     async def client(self, node: str = "one") -> EventQueue:

@@ -1,0 +1,27 @@
+"""Twins with one planted fault each, and the promise that must find each of them out."""
+
+from crewlet.testing.saboteurs.queue_batch_faults import BATCH_FAULTS
+from crewlet.testing.saboteurs.queue_budget_faults import BUDGET_FAULTS
+from crewlet.testing.saboteurs.queue_drain_faults import DRAIN_FAULTS
+from crewlet.testing.saboteurs.queue_holder_faults import HOLDER_FAULTS
+from crewlet.testing.saboteurs.queue_letting_go_faults import LETTING_GO_FAULTS
+from crewlet.testing.saboteurs.queue_listening_faults import LISTENING_FAULTS
+from crewlet.testing.saboteurs.queue_mailbox_faults import MAILBOX_FAULTS
+from crewlet.testing.saboteurs.queue_outcome_faults import OUTCOME_FAULTS
+from crewlet.testing.saboteurs.queue_publishing_faults import PUBLISHING_FAULTS
+from crewlet.testing.saboteurs.queue_saboteur import QueueSaboteur, planted
+
+__all__ = ["QUEUE_SABOTEURS", "QueueSaboteur", "planted"]
+
+QUEUE_SABOTEURS: tuple[type[QueueSaboteur], ...] = (
+    *OUTCOME_FAULTS,
+    *BUDGET_FAULTS,
+    *HOLDER_FAULTS,
+    *LETTING_GO_FAULTS,
+    *PUBLISHING_FAULTS,
+    *MAILBOX_FAULTS,
+    *BATCH_FAULTS,
+    *DRAIN_FAULTS,
+    *LISTENING_FAULTS,
+)
+"""The saboteurs of the event queue's suite."""
