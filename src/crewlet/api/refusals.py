@@ -9,11 +9,12 @@ from typing import Any, Final
 import msgspec
 
 from crewlet.base import limits
-from crewlet.base.errors import CrewletError, Unavailable
+from crewlet.base.errors import CrewletError, MailboxFull, Unavailable
 
 __all__ = ["Refusal", "Refused", "outcome_unknown", "unanswered", "unavailable"]
 
 _RETRY_UNAVAILABLE_S: Final = 5
+_RETRY_FULL_S: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,8 @@ def outcome_unknown(message: str, *, cause: str = "") -> Refusal:
 
 def unanswered(error: Unavailable, *, is_write: bool) -> Refusal:
     """What the node stands on did not answer: a sentence for whoever asked, the cause for whoever operates it."""
+    if isinstance(error, MailboxFull) and error.at_limit:
+        return unavailable(str(error), code="mailbox_full", retry_after_s=_RETRY_FULL_S)
     if is_write:
         sentence = "the node's broker or store does not answer; it may have happened all the same: look first"
         return outcome_unknown(sentence, cause=str(error))

@@ -88,11 +88,13 @@ class Unavailable(CrewletError):
 class MailboxFull(Unavailable):
     """There is no room for a message where it should wait. It was not stored: who may wait sends it again later.
 
-    Unavailable to whoever does not care why, as a broker that cannot be reached is.
+    Unavailable to whoever does not care why, as a broker that cannot be reached is. ``at_limit``: the mailboxes hold as
+    much as they may; else a disk or a memory is full, and the broker may not be well.
     """
 
-    def __init__(self, topic: str, why: str) -> None:
+    def __init__(self, topic: str, why: str, *, at_limit: bool = True) -> None:
         self.topic = topic
+        self.at_limit = at_limit
         super().__init__(f"{topic}: not stored, there is no room for it: {why}")
 
 

@@ -8,7 +8,7 @@ import shutil
 import structlog
 
 from crewlet.base import limits
-from crewlet.base.errors import Unavailable
+from crewlet.base.errors import MailboxFull, Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.events import Event
 from crewlet.node.broker_access import BrokerAccess
@@ -38,6 +38,9 @@ class BrokerWrites:
         try:
             stamped = await self._queue.publish(topic, event)
         except Unavailable as error:
+            if isinstance(error, MailboxFull) and error.at_limit:
+                # Whoever works the mailbox makes room; the broker is well.
+                raise
             # Over a link that is down nothing can be said of the disk.
             if self._access.connection.connected:
                 self._refused(str(error))

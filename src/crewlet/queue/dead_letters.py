@@ -86,7 +86,7 @@ class DeadLetters(Protocol):
         was given up (never recorded as worked) runs. Every group of the topic is given it. Where the mailbox is gone
         nothing is sent and the letter stays. After a crash or an ``Unavailable`` in between the letter is still
         there: sending it once more makes at most a second message with the same event id, within two minutes none.
-        Raises ``PayloadTooLarge``.
+        Raises ``PayloadTooLarge``, and ``MailboxFull`` where nothing was sent for want of room.
         """
         ...
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -14,10 +16,10 @@ from crewlet.backends.nats.queue_dead_letters import GROUP_HEADER, TOPIC_HEADER
 from crewlet.backends.nats.wire import Message
 from crewlet.base import limits
 from crewlet.base.clock import SystemClock
-from crewlet.base.errors import Unavailable
+from crewlet.base.errors import MailboxFull, Unavailable
 from crewlet.queue import DeadLetter, Nak, RedriveOutcome, Subscription
 from crewlet.testing import wait_until
-from tests.broker.queue.rig import INBOX, Company, Node, Recorder, event
+from tests.broker.queue.rig import INBOX, SCALED, Company, Node, Recorder, event
 
 pytestmark = pytest.mark.slow
 
@@ -252,6 +254,22 @@ async def test_a_link_that_breaks_before_the_sending_leaves_the_letter(company: 
         await box.redrive(letter.id)
 
     assert await DeadLetterBox(node.api).get(letter.id) == letter
+
+
+async def test_a_letter_for_which_there_is_no_room_stays(company: Company) -> None:
+    node = await company.node(config=replace(SCALED, mailbox_max_bytes=200_000))
+    box = DeadLetterBox(node.api)
+    await node.queue.ensure_subscription(INBOX)
+    letter_id = await left(node, "y" * 10_000)
+    with contextlib.suppress(MailboxFull):
+        for number in range(30):
+            await node.queue.publish(INBOX.topic, event(f"m{number}", text="x" * 10_000))
+
+    with pytest.raises(MailboxFull) as refused:
+        await box.redrive(letter_id)
+
+    assert refused.value.at_limit
+    assert await box.get(letter_id) is not None
 
 
 async def test_a_dropped_letter_is_gone_and_no_other(node: Node) -> None:

@@ -44,7 +44,7 @@ async def test_a_full_mailbox_stream_refuses_by_name_and_gives_nothing_up(compan
         await fill(node, INBOX.topic, 30)
 
     kept = await node.stored()
-    assert refused.value.topic == INBOX.topic
+    assert (refused.value.topic, refused.value.at_limit) == (INBOX.topic, True)
     assert isinstance(refused.value, Unavailable)
     assert 10 <= kept < 30
     first = await node.api.next_message(topics.STREAM_AGENT, 1, INBOX.topic)

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from crewlet import topics
-from crewlet.base.errors import PayloadTooLarge, Unavailable
+from crewlet.base.errors import MailboxFull, PayloadTooLarge, Unavailable
 from crewlet.node.face import MailboxView
 from tests.unit.api.small_node import NOW, SmallNode, asking, config, letter, serving
 
@@ -157,6 +157,23 @@ async def test_an_unknown_outcome_is_said_to_be_unknown(node: SmallNode, api: ht
 
     assert (sent.status_code, sent.json()["outcome"]) == (503, "unknown")
     assert (read.status_code, "outcome" in read.json()) == (503, False)
+
+
+async def test_a_letter_that_finds_no_room_is_known_not_to_be_sent(node: SmallNode, api: httpx.AsyncClient) -> None:
+    node.broken = MailboxFull("a.topic", "maximum bytes exceeded")
+
+    answer = await api.post("/dead-letters/1/redrive")
+
+    assert (answer.status_code, answer.json()["error"]) == (503, "mailbox_full")
+    assert ("outcome" in answer.json(), answer.headers["Retry-After"]) == (False, "30")
+
+
+async def test_a_broker_whose_disk_is_full_leaves_the_outcome_open(node: SmallNode, api: httpx.AsyncClient) -> None:
+    node.broken = MailboxFull("a.topic", "no space left on device", at_limit=False)
+
+    answer = await api.post("/dead-letters/1/redrive")
+
+    assert (answer.json()["error"], answer.json()["outcome"]) == ("unavailable", "unknown")
 
 
 async def test_a_letter_that_the_broker_finds_too_large_now_is_refused(node: SmallNode, api: httpx.AsyncClient) -> None:

@@ -10,7 +10,7 @@ import structlog
 
 from crewlet import topics
 from crewlet.backends.nats.jetstream_api import JetStream
-from crewlet.backends.nats.jetstream_types import STREAM_NOT_FOUND, ApiError, StoredMessage
+from crewlet.backends.nats.jetstream_types import STREAM_FULL, STREAM_NOT_FOUND, ApiError, StoredMessage, full
 from crewlet.backends.nats.queue_dead_letters import (
     DELIVERIES_HEADER,
     GROUP_HEADER,
@@ -106,6 +106,8 @@ class DeadLetterBox(DeadLetters):
         try:
             await self._api.publish(letter.topic, letter.payload, message_id=message_id)
         except ApiError as error:
+            if error.err_code in STREAM_FULL:
+                raise full(letter.topic, error) from error
             raise Unavailable(f"{letter.topic}: the broker refused the message: {error.description}") from error
 
     async def _birth(self, mailbox: Subscription) -> datetime | None:

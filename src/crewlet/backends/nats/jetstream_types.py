@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from crewlet.base.errors import CrewletError
+from crewlet.base.errors import CrewletError, MailboxFull
 
 __all__ = [
     "CONSUMER_LIMIT_REACHED",
@@ -30,6 +30,7 @@ __all__ = [
     "StreamConfig",
     "StreamInfo",
     "StreamState",
+    "full",
     "ns",
 ]
 
@@ -62,6 +63,14 @@ class ApiError(CrewletError):
         self.err_code = err_code
         self.description = description
         super().__init__(f"{subject}: {description} (code {code}, error {err_code})")
+
+
+def full(topic: str, refused: ApiError) -> MailboxFull:
+    """What a publish that was refused with one of ``STREAM_FULL`` raises.
+
+    One code stands for a stream at its limit and for one whose disk failed; the broker's words tell them apart.
+    """
+    return MailboxFull(topic, refused.description, at_limit=refused.description.startswith("maximum"))
 
 
 class StreamConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -11,11 +11,11 @@ from typing import NoReturn
 import structlog
 
 from crewlet.backends.nats.jetstream_api import JetStream
-from crewlet.backends.nats.jetstream_types import STREAM_FULL, ApiError
+from crewlet.backends.nats.jetstream_types import STREAM_FULL, ApiError, full
 from crewlet.backends.nats.queue_link import LinkWatch
 from crewlet.backends.nats.streams import Streams
 from crewlet.base import limits
-from crewlet.base.errors import MailboxFull, PayloadTooLarge, Unavailable
+from crewlet.base.errors import PayloadTooLarge, Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.events import Event, encode
 from crewlet.queue import PublishListener
@@ -123,7 +123,7 @@ def _refuse(topic: str, event: Event, error: ApiError) -> NoReturn:
     name = "mailbox_full" if error.err_code in STREAM_FULL else "publish_refused"
     _log.error(name, topic=topic, event_id=event.id, error=error.description, err_code=error.err_code)
     if error.err_code in STREAM_FULL:
-        raise MailboxFull(topic, error.description) from error
+        raise full(topic, error) from error
     raise Unavailable(f"{topic}: the broker refused the message: {error.description}") from error
 
 
