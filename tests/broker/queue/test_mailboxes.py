@@ -10,6 +10,7 @@ import pytest
 
 from crewlet import topics
 from crewlet.backends.nats.jetstream_types import ConsumerConfig, ns
+from crewlet.base import limits
 from crewlet.base.errors import StartRefused
 from crewlet.queue import QueueConfig, Subscription
 from crewlet.testing import wait_until
@@ -213,3 +214,21 @@ async def test_a_stream_holds_more_than_a_thousand_mailboxes() -> None:
 
         await handler.handled(1)
         assert len(await node.api.consumer_names(topics.STREAM_AGENT)) == 1200
+
+
+async def test_a_repair_keeps_what_an_operator_set_beside_it(node: Node) -> None:
+    await node.queue.ensure_subscription(INBOX)
+    stream, name = place(INBOX)
+    set_by_hand = {"sample_freq": "50", "metadata": {"owner": "somebody"}, "max_ack_pending": 5}
+    await node.api.consumer_change(stream, name, set_by_hand)
+    pause = b'{"pause_until": "2030-01-01T00:00:00Z"}'
+    await node.wire.request(f"$JS.API.CONSUMER.PAUSE.{stream}.{name}", pause, timeout_s=5)
+
+    await node.queue.ensure_subscription(INBOX)
+
+    body = (await node.wire.request(f"$JS.API.CONSUMER.INFO.{stream}.{name}", timeout_s=5)).payload
+    config = msgspec.json.decode(body)["config"]
+    assert config["max_ack_pending"] == limits.ACK_PENDING_MAX
+    assert config["sample_freq"] == "50"
+    assert config["pause_until"] == "2030-01-01T00:00:00Z"
+    assert config["metadata"]["owner"] == "somebody"

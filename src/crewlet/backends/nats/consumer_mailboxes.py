@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -17,6 +17,7 @@ from crewlet.backends.nats.jetstream_types import ApiError, ConsumerConfig, Cons
 from crewlet.backends.nats.streams import Streams
 from crewlet.base import limits
 from crewlet.base.errors import StartRefused, Unavailable
+from crewlet.base.tasks import each_at_once
 from crewlet.queue import MailboxState, QueueConfig, Subscription
 
 __all__ = ["Mailboxes"]
@@ -52,6 +53,30 @@ class Mailboxes:
                     raise _refused(subscription, error.description) from error
                 info = await self._repair(stream, wanted, subscription)
         _accept(subscription, wanted, info.config)
+
+    async def ensure_all(self, subscriptions: Collection[Subscription]) -> None:
+        """As :meth:`ensure` for each; where they are many, the pages of the broker's list tell which need a request.
+
+        The pages say what is in force, so they are the read-back as well. A mailbox that comes or goes while they are
+        read is at worst left out of them, and then made, which is harmless.
+        """
+        by_stream: dict[str, list[Subscription]] = {}
+        for subscription in subscriptions:
+            by_stream.setdefault(await self._streams.stream_of(subscription.topic), []).append(subscription)
+        for stream, wanted in by_stream.items():
+            many = len(wanted) >= limits.MAILBOXES_LISTED_FROM
+            asked_for = await self._unlisted(stream, wanted) if many else wanted
+            await each_at_once(asked_for, self.ensure, at_once=limits.MAILBOXES_CREATED_AT_ONCE)
+
+    async def _unlisted(self, stream: str, wanted: Iterable[Subscription]) -> list[Subscription]:
+        with _answered():
+            listed = {info.name: info.config for info in await self._api.consumer_infos(stream)}
+        return [each for each in wanted if not self._as_wanted(each, listed)]
+
+    def _as_wanted(self, subscription: Subscription, listed: Mapping[str, ConsumerConfig]) -> bool:
+        wanted = mailbox_settings(subscription, self._config)
+        found = listed.get(wanted.durable_name)
+        return found is not None and not consumer_differences(wanted, found)
 
     async def recreate_missing(self, subscription: Subscription) -> bool:
         """Make the mailbox again where the broker has lost it; true where that was so."""
@@ -114,13 +139,13 @@ class Mailboxes:
         wanted = mailbox_settings(subscription, self._config)
         lowered = msgspec.structs.replace(wanted, ack_wait=ns(_AT_ONCE_S))
         for _ in range(limits.HELD_RELEASE_ATTEMPTS_MAX):
-            await self._update(info.stream_name, lowered, subscription)
+            await self._change(info, {"ack_wait": lowered.ack_wait}, lowered, subscription)
             try:
                 await asyncio.sleep(limits.HELD_RELEASE_WAIT_S)
                 # A peer that walked the mailboxes meanwhile has repaired the clock before it could run out.
                 undisturbed = await self._clock_still(lowered, subscription)
             finally:
-                await self._update(info.stream_name, wanted, subscription)
+                await self._change(info, {"ack_wait": wanted.ack_wait}, wanted, subscription)
             if undisturbed:
                 _log.info("held_deliveries_released", topic=subscription.topic, count=info.num_ack_pending)
                 return
@@ -129,19 +154,30 @@ class Mailboxes:
     async def _repair(self, stream: str, wanted: ConsumerConfig, subscription: Subscription) -> ConsumerInfo:
         found = await self.info(subscription)
         if found is None:
-            return await self._update(stream, wanted, subscription)
+            return await self._create_again(stream, wanted, subscription)
         differences = consumer_differences(wanted, found.config)
-        info = await self._update(stream, wanted, subscription) if differences else found
-        if differences:
-            _log.warning("mailbox_repaired", topic=subscription.topic, settings=_told(differences))
+        if not differences:
+            return found
+        changes: dict[str, object] = {name: want for name, (want, _) in differences.items() if "." not in name}
+        info = await self._change(found, {**changes, "metadata": wanted.metadata}, wanted, subscription)
+        _log.warning("mailbox_repaired", topic=subscription.topic, settings=_told(differences))
         return info
 
-    async def _update(self, stream: str, config: ConsumerConfig, subscription: Subscription) -> ConsumerInfo:
+    async def _create_again(self, stream: str, wanted: ConsumerConfig, subscription: Subscription) -> ConsumerInfo:
         try:
-            info = await self._api.consumer_create(stream, config)
+            return await self._api.consumer_create(stream, wanted)
         except ApiError as error:
             raise _refused(subscription, error.description) from error
-        _accept(subscription, config, info.config)
+
+    async def _change(
+        self, found: ConsumerInfo, changes: dict[str, object], wanted: ConsumerConfig, subscription: Subscription
+    ) -> ConsumerInfo:
+        """Change what differs and nothing else: an operator may have set what we do not know of, a pause for one."""
+        try:
+            info = await self._api.consumer_change(found.stream_name, found.name, changes)
+        except ApiError as error:
+            raise _refused(subscription, error.description) from error
+        _accept(subscription, wanted, info.config)
         return info
 
     async def _clock_still(self, lowered: ConsumerConfig, subscription: Subscription) -> bool:

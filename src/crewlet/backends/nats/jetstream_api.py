@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
@@ -65,7 +65,7 @@ class JetStream:
 
     async def stream_change(self, name: str, changes: Mapping[str, object]) -> StreamInfo:
         """Change these settings of a stream; every other one stays, those that this engine does not know too."""
-        found = await self._ask(f"STREAM.INFO.{name}", {}, _RawStream)
+        found = await self._ask(f"STREAM.INFO.{name}", {}, _RawConfig)
         return await self._ask(f"STREAM.UPDATE.{name}", {**found.config, **changes}, StreamInfo)
 
     async def stream_info(self, name: str, *, subjects_filter: str = "", offset: int = 0) -> StreamInfo | None:
@@ -94,6 +94,16 @@ class JetStream:
         """Create or update a consumer; ``action`` ``"create"`` or ``"update"`` insists on one of the two."""
         name = config.name or config.durable_name
         body = {"stream_name": stream, "config": config, "action": action}
+        return await self._ask(f"CONSUMER.CREATE.{stream}.{name}", body, ConsumerInfo)
+
+    async def consumer_change(self, stream: str, name: str, changes: Mapping[str, object]) -> ConsumerInfo:
+        """Change these settings of a consumer; every other one stays, those that this engine does not know too.
+
+        Its metadata grows by what ``changes`` names.
+        """
+        found = (await self._ask(f"CONSUMER.INFO.{stream}.{name}", {}, _RawConfig)).config
+        config = {**found, **changes, "metadata": {**found.get("metadata", {}), **_metadata(changes)}}
+        body = {"stream_name": stream, "config": config, "action": "update"}
         return await self._ask(f"CONSUMER.CREATE.{stream}.{name}", body, ConsumerInfo)
 
     async def consumer_info(self, stream: str, name: str) -> ConsumerInfo | None:
@@ -236,7 +246,7 @@ class _Success(msgspec.Struct, frozen=True):
     success: bool = False
 
 
-class _RawStream(msgspec.Struct, frozen=True):
+class _RawConfig(msgspec.Struct, frozen=True):
     config: dict[str, Any]
 
 
@@ -272,6 +282,10 @@ class _RawMessage(msgspec.Struct, frozen=True):
 
 class _MessageAnswer(msgspec.Struct, frozen=True):
     message: _RawMessage
+
+
+def _metadata(changes: Mapping[str, object]) -> Mapping[str, str]:
+    return cast("Mapping[str, str]", changes.get("metadata", {}))
 
 
 def _read(subject: str, payload: bytes, kind: type[_T]) -> _T:
