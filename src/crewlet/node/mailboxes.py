@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from crewlet import topics
-from crewlet.base import limits
-from crewlet.base.tasks import each_at_once
 from crewlet.notify import inbound_subscription
 from crewlet.queue import EventQueue, Subscription
 
@@ -37,4 +35,4 @@ async def ensure_mailboxes(queue: EventQueue, handles: Iterable[str]) -> None:
     wanted = [inbound_subscription()]
     for handle in handles:
         wanted += [inbox_of(handle), control_of(handle), reflect_of(handle)]
-    await each_at_once(wanted, queue.ensure_subscription, at_once=limits.MAILBOXES_CREATED_AT_ONCE)
+    await queue.ensure_subscriptions(wanted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -110,6 +110,13 @@ class EventQueue(Protocol):
 
     async def ensure_subscription(self, subscription: Subscription) -> None:
         """Create the durable mailbox, detached, from the first message on; a no-op where it exists as configured."""
+        ...
+
+    async def ensure_subscriptions(self, subscriptions: Collection[Subscription]) -> None:
+        """As :meth:`ensure_subscription` for each of many, without a request for each that is there as configured.
+
+        After a failure some exist and some do not; the same call again makes the rest.
+        """
         ...
 
     async def subscribe(self, subscription: Subscription, handler: Handler) -> None:

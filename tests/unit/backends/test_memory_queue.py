@@ -249,3 +249,12 @@ async def busy_day(seed: int) -> list[tuple[float, str, str]]:
             await publish(chance.choice(company.clients), f"m{number}")
             await asyncio.sleep(chance.random() / 4)
     return seen
+
+
+async def test_many_mailboxes_are_made_in_one_call(company: Company) -> None:
+    client = company.client()
+    many = [Subscription(topics.agent_inbox(f"seat-{number}"), "agents") for number in range(30)]
+
+    await client.ensure_subscriptions(many)
+
+    assert await client.list_subscriptions("crewlet.agent.>") == sorted(many, key=lambda each: each.topic)

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Collection
 
 import pytest
 
-from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.node.mailboxes import control_of, ensure_mailboxes, inbox_of, reflect_of
 from crewlet.notify import inbound_subscription
 from crewlet.queue import Subscription
 
-pytestmark = pytest.mark.virtual_time
-
 
 class Broker:
-    """Keeps the mailboxes that were asked for. Each takes a second; that of ``broken`` cannot be had."""
+    """Keeps the mailboxes that were asked for; that of ``broken`` cannot be had."""
 
     def __init__(self, broken: str = "") -> None:
         self.made: list[Subscription] = []
-        self.together = 0
-        self.most = 0
         self._broken = broken
 
-    async def ensure_subscription(self, subscription: Subscription) -> None:
-        self.together += 1
-        self.most = max(self.most, self.together)
-        await asyncio.sleep(1)
-        self.together -= 1
-        if subscription.topic == self._broken:
+    async def ensure_subscriptions(self, subscriptions: Collection[Subscription]) -> None:
+        if any(subscription.topic == self._broken for subscription in subscriptions):
             raise Unavailable("the broker is away")
-        self.made.append(subscription)
+        self.made += subscriptions
 
 
 async def ensured(broker: Broker, *handles: str) -> None:
@@ -56,15 +47,6 @@ def test_the_groups_of_a_seats_mailboxes_are_named_after_it() -> None:
         "agent-ceo-control",
         "agent-ceo-reflect",
     ]
-
-
-async def test_a_large_company_makes_a_bounded_number_at_once() -> None:
-    broker = Broker()
-
-    await ensured(broker, *(f"seat-{number}" for number in range(100)))
-
-    assert broker.most == limits.MAILBOXES_CREATED_AT_ONCE
-    assert len(broker.made) == 301
 
 
 async def test_a_mailbox_that_cannot_be_had_is_not_passed_over() -> None:

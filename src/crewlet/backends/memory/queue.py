@@ -106,6 +106,11 @@ class MemoryQueue(EventQueue):
         await self._line.reach()
         self._broker.ensure(subscription, self._config)
 
+    async def ensure_subscriptions(self, subscriptions: Collection[Subscription]) -> None:
+        """Create many detached; see ``EventQueue``."""
+        for subscription in subscriptions:
+            await self.ensure_subscription(subscription)
+
     async def subscribe(self, subscription: Subscription, handler: Handler) -> None:
         """Attach; see ``EventQueue``."""
         await self._attach(subscription, work_of_one(handler))

@@ -127,6 +127,11 @@ class JetStreamQueue(EventQueue):
         await self._mailboxes.ensure(subscription)
         self._known.add(subscription)
 
+    async def ensure_subscriptions(self, subscriptions: Collection[Subscription]) -> None:
+        """Create many detached; see ``EventQueue``. Raises ``StartRefused`` where one stands in the way."""
+        await self._mailboxes.ensure_all(subscriptions)
+        self._known.update(subscriptions)
+
     async def subscribe(self, subscription: Subscription, handler: Handler) -> None:
         """Attach, one delivery at a time; see ``EventQueue``."""
 
