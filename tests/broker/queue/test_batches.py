@@ -427,3 +427,44 @@ async def test_no_request_is_left_at_the_broker_after_a_drain(node: Node) -> Non
     assert info is not None
     assert (info.num_waiting, info.num_pending, info.num_ack_pending) == (0, 1, 1)
     handler.gate.set()
+
+
+@pytest.mark.parametrize("linger_s", [0.0, 0.05])
+async def test_holds_at_any_instant_lose_nothing_and_repeat_nothing(company: Company, linger_s: float) -> None:
+    patient = QueueConfig(ack_wait_s=60.0, max_deliver=1000)
+    node, sender = await company.node("node", config=patient), await company.node("sender", config=patient)
+    handler = BatchRecorder()
+    wanted = [f"{'abc'[number % 3]}{number}" for number in range(60)]
+    await attach(node, handler, BatchOptions(linger_s=linger_s, max_events=7))
+
+    async def send() -> None:
+        for number, event_id in enumerate(wanted):
+            await sender.queue.publish(INBOX.topic, said(event_id, at_s=number))
+
+    sending = asyncio.create_task(send())
+    for number in range(80):
+        await node.queue.hold(INBOX, "pause")
+        if number % 3:
+            await asyncio.sleep(0)
+        await node.queue.lift(INBOX, "pause")
+        await lapse(0.001 * (number % 5))
+    await sending
+    await empty(node)
+
+    handled = [delivery.event.id for batch in handler.batches for delivery in batch.deliveries]
+    assert sorted(handled) == sorted(wanted)
+
+
+async def test_closing_during_a_drain_leaves_nothing_behind(company: Company) -> None:
+    node, other = await company.node("node"), await company.node("other")
+    handler, heir = GatedBatches(), BatchRecorder()
+    await mail(node, "a1", "b1")
+    await attach(node, handler)
+    await handler.handled(1)
+
+    await node.queue.close()
+    await attach(other, heir)
+    await heir.handled(1)
+
+    assert node.queue.task_count == 0
+    assert heir.ids == [["b1"]]

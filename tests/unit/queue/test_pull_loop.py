@@ -292,3 +292,101 @@ async def test_what_was_granted_and_never_comes_is_not_waited_for_without_end() 
 
     assert [message.payload for message in await task] == [b"m0"]
     assert rig.broker.open == {}
+
+
+def collecting(rig: Rig, count: int, within_s: float = 0.0) -> asyncio.Task[list[Message]]:
+    return asyncio.get_running_loop().create_task(rig.pull.more(count, within_s))
+
+
+async def test_nothing_there_is_an_answer_and_its_inbox_serves_the_next_request() -> None:
+    rig = Rig()
+    task = collecting(rig, 5)
+    await rig.asked(1)
+
+    rig.broker.say("inbox.1", "404", "No Messages")
+
+    assert await task == []
+    waiting = await rig.asking(2)
+    rig.broker.say("inbox.1", payload=b"m1")
+    assert await waiting is not None
+
+
+async def test_a_full_collection_needs_no_end() -> None:
+    rig = Rig()
+    task = collecting(rig, 2)
+    await rig.asked(1)
+
+    rig.broker.say("inbox.1", payload=b"m1")
+    rig.broker.say("inbox.1", payload=b"m2")
+
+    assert [message.payload for message in await task] == [b"m1", b"m2"]
+
+
+async def test_stopping_a_collection_returns_what_came_and_hands_on_the_rest() -> None:
+    rig = Rig()
+    task = collecting(rig, 5, 60.0)
+    await rig.asked(1)
+    rig.broker.say("inbox.1", payload=b"m1")
+    rig.broker.on_unsubscribe = lambda inbox: rig.broker.say(inbox, payload=b"m2")
+
+    rig.pull.stop()
+
+    assert [message.payload for message in await task] == [b"m1"]
+    assert rig.strays == [b"m2"]
+    assert rig.broker.open == {}
+
+
+async def test_a_cancelled_collection_hands_on_what_it_had() -> None:
+    rig = Rig()
+    task = collecting(rig, 5, 60.0)
+    await rig.asked(1)
+    rig.broker.say("inbox.1", payload=b"m1")
+
+    task.cancel()
+    await asyncio.wait([task])
+
+    assert task.cancelled()
+    assert (rig.strays, rig.broker.open) == ([b"m1"], {})
+
+
+async def test_a_lost_link_ends_a_collection_with_what_came() -> None:
+    rig = Rig()
+    task = collecting(rig, 5, 60.0)
+    await rig.asked(1)
+    rig.broker.say("inbox.1", payload=b"m1")
+
+    rig.broker.drop()
+
+    assert [message.payload for message in await task] == [b"m1"]
+
+
+async def test_a_broker_that_says_nothing_ends_a_collection_after_its_window_and_the_patience() -> None:
+    rig = Rig()
+    loop = asyncio.get_running_loop()
+    started_at = loop.time()
+
+    assert await rig.pull.more(5, 10.0) == []
+
+    assert loop.time() - started_at == pytest.approx(10.0 + TIMING.silence_max_s, abs=0.1)
+
+
+@pytest.mark.parametrize("count", [0, 3])
+async def test_a_stopped_loop_collects_nothing(count: int) -> None:
+    rig = Rig()
+    if count:
+        rig.pull.stop()
+
+    assert await rig.pull.more(count) == []
+    assert rig.broker.asked == []
+
+
+async def test_asking_anew_gives_up_the_request_that_waits() -> None:
+    rig = Rig()
+    task = await rig.asking()
+
+    rig.pull.ask_anew()
+    await rig.asked(2)
+
+    assert rig.broker.asked == ["inbox.1", "inbox.2"]
+    rig.broker.say("inbox.2", payload=b"m1")
+    assert await task is not None

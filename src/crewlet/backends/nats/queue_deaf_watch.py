@@ -11,7 +11,7 @@ from crewlet.backends.nats.consumer_mailboxes import Mailboxes
 from crewlet.backends.nats.jetstream_types import ConsumerInfo
 from crewlet.backends.nats.pull_loop import PullTiming
 from crewlet.backends.nats.queue_attachment import Attachment
-from crewlet.base.errors import StartRefused, Unavailable
+from crewlet.base.errors import CrewletError
 
 __all__ = ["DeafWatch"]
 
@@ -56,7 +56,7 @@ class DeafWatch:
                 asking_for_s=round(self._now() - since, 1),
             )
             attachment.ask_anew()
-        except (Unavailable, StartRefused) as error:
+        except CrewletError as error:
             _log.debug("attachment_unseen", topic=attachment.subscription.topic, error=str(error))
 
     def _now(self) -> float:
