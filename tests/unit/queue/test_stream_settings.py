@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from crewlet import topics
+from crewlet.backends.nats.jetstream_types import ApiError, lacks_room
 from crewlet.backends.nats.streams import on_demand_stream, purpose_streams, stream_differences
 from crewlet.queue import QueueConfig
 
@@ -60,3 +61,20 @@ def test_the_purposes_are_the_five_that_are_named() -> None:
         topics.STREAM_CONFIG,
         topics.STREAM_DLQ,
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "is_room"),
+    [
+        (10047, "insufficient storage resources available", True),
+        (10028, "insufficient memory resources available", True),
+        (10002, "resource limits exceeded for account", True),
+        (10005, "no suitable peers for placement, insufficient storage", True),
+        (10005, "no suitable peers for placement, 1 offline", False),
+        (10052, "invalid subject", False),
+    ],
+)
+def test_a_stream_is_made_smaller_only_where_its_size_is_the_reason(code: int, words: str, is_room: bool) -> None:
+    refused = ApiError("$JS.API.STREAM.CREATE.X", code=500, err_code=code, description=words)
+
+    assert lacks_room(refused) is is_room

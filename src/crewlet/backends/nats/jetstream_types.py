@@ -31,6 +31,7 @@ __all__ = [
     "StreamInfo",
     "StreamState",
     "full",
+    "lacks_room",
     "ns",
 ]
 
@@ -41,6 +42,7 @@ STREAM_NAME_IN_USE: Final = 10058
 STREAM_NOT_FOUND: Final = 10059
 NO_ROOM: Final = frozenset({10002, 10023, 10028, 10047})
 """The account or the server has not the memory or the disk for what was asked; nothing was done."""
+_NO_PEERS: Final = 10005
 STREAM_FULL: Final = NO_ROOM | {10077}
 """What a publish is refused with that does not fit any more."""
 WRONG_LAST_SEQUENCE: Final = frozenset({10071, 10164})
@@ -63,6 +65,15 @@ class ApiError(CrewletError):
         self.err_code = err_code
         self.description = description
         super().__init__(f"{subject}: {description} (code {code}, error {err_code})")
+
+
+def lacks_room(refused: ApiError) -> bool:
+    """Whether a stream was refused for its size: nobody has the memory or the disk that it would reserve.
+
+    A cluster says so among other reasons to find no members for it, with their one code; only its words tell.
+    """
+    is_placement = refused.err_code == _NO_PEERS and "insufficient" in refused.description
+    return is_placement or refused.err_code in NO_ROOM
 
 
 def full(topic: str, refused: ApiError) -> MailboxFull:

@@ -8,7 +8,7 @@ import structlog
 
 from crewlet import topics
 from crewlet.backends.nats.jetstream_api import JetStream
-from crewlet.backends.nats.jetstream_types import NO_ROOM, ApiError, Storage, StreamConfig
+from crewlet.backends.nats.jetstream_types import ApiError, Storage, StreamConfig, lacks_room
 from crewlet.base import limits
 from crewlet.queue import QueueConfig
 
@@ -82,7 +82,7 @@ async def _is_granted(api: JetStream, size: int, storage: Storage) -> bool:
     try:
         await api.stream_create(probe)
     except ApiError as error:
-        if error.err_code in NO_ROOM:
+        if lacks_room(error):
             return False
         # Another node asks the same at this moment, or an account counts its streams: no answer either way.
         _log.debug("room_unknown", error=str(error))

@@ -12,12 +12,12 @@ from crewlet import topics
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import (
     CONSUMER_LIMIT_REACHED,
-    NO_ROOM,
     STREAM_NAME_IN_USE,
     ApiError,
     Storage,
     StreamConfig,
     StreamInfo,
+    lacks_room,
     ns,
 )
 from crewlet.backends.nats.stream_room import StreamRoom, find_room, shipped_room
@@ -191,7 +191,7 @@ class Streams:
                 if error.err_code == STREAM_NAME_IN_USE:
                     return await self._adopt(wanted)
                 half = wanted.max_bytes // 2
-                if error.err_code not in NO_ROOM or self._size_is_ours(wanted) or half < limits.STREAM_MIN_BYTES:
+                if not lacks_room(error) or self._size_is_ours(wanted) or half < limits.STREAM_MIN_BYTES:
                     raise
             wanted = msgspec.structs.replace(wanted, max_bytes=half)
             _log.warning("stream_made_smaller", stream=wanted.name, bytes=half)
