@@ -174,9 +174,13 @@ class Mailboxes:
     ) -> ConsumerInfo:
         """Change what differs and nothing else: an operator may have set what we do not know of, a pause for one."""
         try:
-            info = await self._api.consumer_change(found.stream_name, found.name, changes)
+            await self._api.consumer_change(found.stream_name, found.name, changes)
         except ApiError as error:
             raise _refused(subscription, error.description) from error
+        # Read back: the first such answer after a broker's restart still tells of the settings from before it.
+        info = await self.info(subscription)
+        if info is None:
+            raise Unavailable(f"{subscription.topic}: the mailbox {found.name} vanished while it was changed")
         _accept(subscription, wanted, info.config)
         return info
 
