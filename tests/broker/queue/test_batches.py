@@ -7,10 +7,12 @@ import asyncio
 import pytest
 
 from crewlet import topics
+from crewlet.backends.nats import Wire
 from crewlet.queue import BatchOptions, Defer, Nak, QueueConfig
 from crewlet.testing import wait_until
 from tests.broker.queue.batch_rig import BatchRecorder, GatedBatches, conversation, lapse, said
 from tests.broker.queue.rig import INBOX, SCALED, Company, Node, event, place
+from tests.broker.queue.wires import DelayedInfo
 
 pytestmark = pytest.mark.slow
 
@@ -468,3 +470,26 @@ async def test_closing_during_a_drain_leaves_nothing_behind(company: Company) ->
 
     assert node.queue.task_count == 0
     assert heir.ids == [["b1"]]
+
+
+async def test_what_a_drain_collects_is_not_taken_for_lost(company: Company) -> None:
+    delayed: list[DelayedInfo] = []
+
+    def through(wire: Wire) -> Wire:
+        delayed.append(DelayedInfo(wire))
+        return delayed[0]
+
+    node, other = await company.node("node", through=through), await company.node("other")
+    await attach(node, BatchRecorder(), BatchOptions(linger_s=60))
+    await delayed[0].asked.wait()
+    await other.queue.publish(INBOX.topic, said("a1"))
+
+    async def collecting() -> bool:
+        return await other.held() == 1
+
+    await wait_until(collecting, what="a drain that collects")
+    delayed[0].gate.set()
+    await delayed[0].answered.wait()
+    await node.queue.hold(INBOX, "end of the test")
+
+    assert node.stranded == []

@@ -98,6 +98,7 @@ class Attachment(ABC):
         self._not_asking = asyncio.Event()
         self._not_asking.set()
         self.asking_since: float | None = None
+        self._in_hand = False
         self._giving_back: set[asyncio.Task[None]] = set()
         self._backing_off: dict[int, float] = {}
         self._loop_task: asyncio.Task[None] | None = None
@@ -206,6 +207,7 @@ class Attachment(ABC):
             return []
         finally:
             self.asking_since = None
+            self._in_hand = False
             self._not_asking.set()
 
     async def _make_again(self) -> None:
@@ -310,6 +312,6 @@ class Attachment(ABC):
         now = asyncio.get_running_loop().time()
         self._backing_off = {seq: due for seq, due in self._backing_off.items() if due > now}
         count = 0 if info is None else info.num_ack_pending - len(self._backing_off)
-        if count > 0 and self._idle.is_set() and not self._holds:
+        if count > 0 and self._idle.is_set() and not self._in_hand and not self._holds:
             _log.info("deliveries_held_elsewhere", topic=self.subscription.topic, count=count)
             self._parts.stranded(self.subscription)

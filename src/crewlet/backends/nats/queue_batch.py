@@ -53,10 +53,14 @@ class BatchAttachment(Attachment):
         """What is there now, or else the first that comes and what is there with it; then what the linger brings."""
         self._look_up_options()
         drain: list[Message] = []
+        # What a drain that collects holds is ours, and not lost with anybody.
+        self._in_hand = True
         try:
             drain += await self._pull.more(self._options.max_events)
             if not drain:
+                self._in_hand = False
                 first = await self._pull.next()
+                self._in_hand = True
                 if first is None:
                     return []
                 drain.append(first)
