@@ -48,6 +48,7 @@ def test_only_supervisors_catch_everything() -> None:
     assert broken(lambda module: rules.broad_handlers(module.tree), exempt=allowed.BROAD_HANDLERS) == []
 
 
+@pytest.mark.spec("E-019")
 def test_names_of_the_broker_live_in_topics() -> None:
     assert broken(lambda module: rules.broker_names(module.tree, is_another_name), exempt={"topics.py"}) == []
 
