@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from structlog.testing import capture_logs
 
 from crewlet import topics
+from crewlet.backends.nats import Wire
 from crewlet.backends.nats.jetstream_types import ConsumerConfig, StreamConfig
+from crewlet.backends.nats.wire import Message
 from crewlet.queue import Nak, QueueConfig, Subscription
 from tests.broker.queue.rig import INBOX, Busy, Company, Node, Recorder, event, in_batches, seats
+from tests.broker.queue.wires import PassedOn
 
 pytestmark = pytest.mark.slow
 
@@ -129,3 +134,37 @@ async def test_what_waits_out_a_backoff_counts_as_held(company: Company) -> None
 
 async def test_there_is_nothing_to_say_of_a_mailbox_that_is_not_there(node: Node) -> None:
     assert await node.queue.mailbox(INBOX) is None
+
+
+class DeletesMeanwhile(PassedOn):
+    """Deletes the first mailboxes of a listing as soon as its first page was read."""
+
+    def __init__(self, inner: Wire, doomed: list[str]) -> None:
+        super().__init__(inner)
+        self._doomed = doomed
+
+    async def request(
+        self, subject: str, payload: bytes = b"", *, headers: Mapping[str, str] | None = None, timeout_s: float
+    ) -> Message:
+        answer = await super().request(subject, payload, headers=headers, timeout_s=timeout_s)
+        if "CONSUMER.LIST" in subject:
+            doomed, self._doomed = self._doomed, []
+            for name in doomed:
+                await super().request(f"$JS.API.CONSUMER.DELETE.{topics.STREAM_AGENT}.{name}", timeout_s=timeout_s)
+        return answer
+
+
+@pytest.mark.spec("E-028")
+async def test_a_deletion_during_a_listing_hides_no_other_mailbox(company: Company) -> None:
+    node = await company.node("node")
+    everybody = seats(300)
+    await in_batches([lambda each=each: node.queue.ensure_subscription(each) for each in everybody])
+    in_order = sorted(await node.api.consumer_names(topics.STREAM_AGENT))
+    doomed = in_order[:3]
+
+    reader = await company.node("reader", through=lambda wire: DeletesMeanwhile(wire, doomed))
+    listed = await reader.queue.list_subscriptions("crewlet.agent.>")
+
+    kept = {each for each in everybody if topics.durable_name(each.topic, each.group) not in doomed}
+    assert kept <= set(listed)
+    assert len(listed) == len(set(listed))

@@ -75,7 +75,8 @@ class JetStream:
 
     async def stream_names(self) -> list[str]:
         """The names of every stream of the account."""
-        return [name async for name in self._pages("STREAM.NAMES", _StreamNamesPage, lambda page: page.streams)]
+        pages = self._pages("STREAM.NAMES", _StreamNamesPage, lambda page: page.streams)
+        return [*{name: None async for name in pages}]
 
     async def stream_delete(self, name: str) -> bool:
         """Delete a stream and all it holds; ``False`` where there was none."""
@@ -117,12 +118,13 @@ class JetStream:
 
     async def consumer_names(self, stream: str) -> list[str]:
         """The names of every consumer of a stream."""
-        return [name async for name in self._pages(f"CONSUMER.NAMES.{stream}", _NamesPage, lambda page: page.consumers)]
+        pages = self._pages(f"CONSUMER.NAMES.{stream}", _NamesPage, lambda page: page.consumers)
+        return [*{name: None async for name in pages}]
 
     async def consumer_infos(self, stream: str) -> list[ConsumerInfo]:
         """Every consumer of a stream, settings in force included."""
-        subject = f"CONSUMER.LIST.{stream}"
-        return [info async for info in self._pages(subject, _InfosPage, lambda page: page.consumers)]
+        pages = self._pages(f"CONSUMER.LIST.{stream}", _InfosPage, lambda page: page.consumers)
+        return [*{info.name: info async for info in pages}.values()]
 
     async def last_message(self, stream: str, subject: str) -> StoredMessage | None:
         """The last message on ``subject``, from the stream's leader; ``None`` where it holds none."""
@@ -202,9 +204,14 @@ class JetStream:
     async def _pages(
         self, verb: str, kind: type[_PageT], items: Callable[[_PageT], list[_T] | None]
     ) -> AsyncIterator[_T]:
-        offset = 0
+        offset, total = 0, 0
         for _ in range(limits.API_PAGES_MAX):
             page = await self._ask(verb, {"offset": offset}, kind)
+            gone, total = total - page.total, page.total
+            if gone > 0:
+                # What stood before this page was deleted since the last one, and what follows has moved up.
+                offset = max(offset - gone, 0)
+                continue
             found = items(page) or []
             for item in found:
                 yield item
