@@ -18,7 +18,7 @@ INSTALL := $(PIP) install --require-hashes --no-deps --no-build-isolation --only
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test cluster check bench lock FORCE
+.PHONY: help setup run test cluster sim check bench lock FORCE
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ test: check  ## set up, check, run all tests and a small run of the benchmarks
 
 cluster: setup  ## every promise of the contracts on three broker members, with changes of leader
 	$(BIN)/python -m pytest tests/contracts -m cluster
+
+sim: setup  ## the full simulation of the event queue; writes tests/sim/results/queue.json
+	$(BIN)/python -m tests.sim.campaign
 
 check: setup  ## lint, format, types and import rules: what CI checks
 	$(BIN)/ruff check

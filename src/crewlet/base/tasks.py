@@ -48,6 +48,13 @@ class Tasks:
         task.add_done_callback(self._ended)
         return task
 
+    def cancel(self) -> None:
+        """Cancel what still runs, but for the caller's own task, and wait for nothing."""
+        current = asyncio.current_task()
+        for task in self._running:
+            if task is not current:
+                task.cancel()
+
     async def close(self) -> None:
         """Cancel what still runs and wait until all of it has ended."""
         current = asyncio.current_task()

@@ -167,3 +167,19 @@ async def test_cancelling_the_whole_cancels_each_and_travels_on() -> None:
         await whole
 
     assert sorted(cancelled) == [0, 1]
+
+
+async def test_cancelling_ends_all_but_the_task_that_asks_and_waits_for_none() -> None:
+    tasks = Tasks("node")
+    asked = asyncio.Event()
+
+    async def asks() -> None:
+        tasks.cancel()
+        await asyncio.sleep(1)
+        asked.set()
+
+    other = tasks.start("other", asyncio.Event().wait())
+    tasks.start("asks", asks())
+    await asyncio.sleep(2)
+
+    assert (other.cancelled(), asked.is_set(), len(tasks)) == (True, True, 0)

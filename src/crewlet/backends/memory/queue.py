@@ -91,6 +91,7 @@ class MemoryQueue(EventQueue):
         """
         self._line.end()
         self._attachments.crash()
+        self._tasks.cancel()
         self._end_all()
 
     async def publish(self, topic: str, event: Event) -> Event:

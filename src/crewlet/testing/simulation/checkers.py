@@ -1,0 +1,176 @@
+"""Checkers watch a run as it happens, each for one promise; what they look at is the ledger and the broker's state."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from crewlet.queue import Ack, Outcome, Subscription
+from crewlet.testing.simulation.company import Handling
+from crewlet.testing.simulation.ledger import Ledger
+
+__all__ = ["Budget", "Checker", "Custody", "Fates", "Stops"]
+
+
+class Checker:
+    """Is told of each thing that happens; what a checker does not watch passes it by."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+
+    def started(self, handling: Handling) -> None:
+        """A handler was called."""
+
+    def ended(self, handling: Handling, outcome: Outcome) -> None:
+        """A handler is about to answer; nothing was reported yet. An exception is told as a nak."""
+
+    def releasing(self, mailbox: Subscription) -> None:
+        """A successor is about to release what a lapsed holder had."""
+
+    def stepped(self) -> None:
+        """The world stands still between two moments."""
+
+
+class Stops(Checker):
+    """What is held, quiesced, detached or dead is handed nothing."""
+
+    def started(self, handling: Handling) -> None:
+        """Ask the attachment why it may not."""
+        if why := handling.attached.stopped:
+            self.ledger.found("stopped", f"{handling.node} was handed {[*handling.deliveries]}, yet {why}")
+
+
+class Custody(Checker):
+    """A message is in one pair of hands, which the broker knows; but for a holder whose ack clock ran out."""
+
+    def started(self, handling: Handling) -> None:
+        """Look at who else works it, and at whose the broker says it is."""
+        for event_id in handling.deliveries:
+            if (handling.mailbox, event_id) not in self.ledger.published:
+                self.ledger.found("custody", f"{handling.node} was handed {event_id}, which nobody published")
+            elif event_id in handling.not_ours:
+                self._not_held(handling, event_id)
+            for other in self.ledger.running:
+                if other is not handling and other.mailbox == handling.mailbox and event_id in other.deliveries:
+                    self._at_once(handling, other, event_id)
+
+    def _not_held(self, handling: Handling, event_id: str) -> None:
+        if self.ledger.may_have_lost(handling.attached):
+            self.ledger.counts["begun_after_the_ack_clock"] += 1
+        elif (handling.mailbox, event_id) in self.ledger.acknowledged_late:
+            # The holder before was late and done: its word is taken, though a successor has the message in hand.
+            self.ledger.counts["begun_after_a_late_ack"] += 1
+        else:
+            self.ledger.found(
+                "custody", f"{handling.node} was handed {event_id}, which the broker says it does not hold"
+            )
+
+    def _at_once(self, handling: Handling, other: Handling, event_id: str) -> None:
+        if self.ledger.is_lost(other) or event_id in handling.not_ours:
+            self.ledger.counts["at_work_twice_after_the_ack_clock"] += 1
+        else:
+            self.ledger.found("custody", f"{handling.node} was handed {event_id}, which {other.node} works")
+
+
+class Budget(Checker):
+    """No message is delivered more often than it may, and each delivery costs one."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__(ledger)
+        self._last: dict[tuple[Subscription, str], int] = {}
+        self._calls: Counter[tuple[Subscription, str]] = Counter()
+
+    def started(self, handling: Handling) -> None:
+        """Count."""
+        most = self.ledger.config.max_deliver
+        for event_id, delivery in handling.deliveries.items():
+            if event_id in handling.not_ours:
+                continue
+            mail = handling.mailbox, event_id
+            self._calls[mail] += 1
+            if not self._last.get(mail, 0) < delivery <= most:
+                self.ledger.found(
+                    "budget", f"{event_id}: delivery {delivery} of {most} after {self._last.get(mail, 0)}"
+                )
+            if self._calls[mail] > most:
+                self.ledger.found("budget", f"{event_id}: {self._calls[mail]} calls, {most} at most")
+            self._last[mail] = delivery
+
+    def stepped(self) -> None:
+        """Only a message that has spent its budget is a dead letter."""
+        for letter in self.ledger.view.letters():
+            if letter.deliveries != self.ledger.config.max_deliver:
+                self.ledger.found("budget", f"{letter.event_id} was buried after {letter.deliveries} deliveries")
+
+
+_AT_ONCE_S: Final = 0.5
+
+
+class Fates(Checker):
+    """Each acknowledged publish is waiting, worked, or buried once; what is worked or buried does not come back."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__(ledger)
+        self._over: set[tuple[Subscription, str]] = set()
+        self._spent: set[tuple[Subscription, str]] = set()
+        self._reported: dict[tuple[Subscription, str], tuple[int, str, float]] = {}
+
+    def started(self, handling: Handling) -> None:
+        """What was acknowledged, and reported, is over."""
+        for event_id in handling.deliveries:
+            if (handling.mailbox, event_id) in self._over and event_id not in handling.not_ours:
+                self.ledger.found("fates", f"{event_id} was acknowledged, and {handling.node} was handed it again")
+
+    def ended(self, handling: Handling, outcome: Outcome) -> None:
+        """Note what must become of it."""
+        if isinstance(outcome, Ack):
+            mails = [(handling.mailbox, event_id) for event_id in handling.deliveries]
+            self.ledger.acknowledged.update(mails)
+            if not handling.attached.is_heard or self.ledger.is_lost(handling):
+                self.ledger.acknowledged_late.update(mails)
+        if not handling.attached.is_heard:
+            return
+        for event_id, delivery in self.ledger.holds_now(handling).items():
+            mail = handling.mailbox, event_id
+            self._reported[mail] = delivery, handling.node, self.ledger.now_s()
+            if isinstance(outcome, Ack):
+                self._over.add(mail)
+            elif delivery >= self.ledger.config.max_deliver:
+                self._spent.add(mail)
+
+    def stepped(self) -> None:
+        """Every message has exactly one fate."""
+        letters = self.ledger.view.letter_counts()
+        for mailbox in self.ledger.mailboxes:
+            places = self.ledger.view.places(mailbox)
+            ids = [place.event_id for place in places]
+            if len(ids) != len({*ids}):
+                self.ledger.found("fates", f"{mailbox.topic} keeps one event twice: {ids}")
+            for mail in self.ledger.published:
+                if mail[0] == mailbox:
+                    self._look_at(mail, retained=mail[1] in ids, letters=letters[mail])
+            self._look_at_reported(mailbox)
+
+    def _look_at(self, mail: tuple[Subscription, str], *, retained: bool, letters: int) -> None:
+        event_id = mail[1]
+        if letters > 1:
+            self.ledger.found("fates", f"{event_id} was buried {letters} times")
+        if letters and retained:
+            self.ledger.found("fates", f"{event_id} was buried and is still there")
+        if not letters and not retained and mail not in self.ledger.acknowledged:
+            self.ledger.found("fates", f"{event_id} is lost: not there, not buried, and nobody acknowledged it")
+        if mail in self._over and (retained or letters):
+            self.ledger.found("fates", f"{event_id} was acknowledged and is {'there' if retained else 'buried'}")
+        if mail in self._spent and not letters:
+            self.ledger.found("fates", f"{event_id} has spent its budget and is not buried")
+
+    def _look_at_reported(self, mailbox: Subscription) -> None:
+        """An outcome acts at once, not when a clock runs out."""
+        places = self.ledger.view.by_id(mailbox)
+        for mail, (delivery, node, at_s) in [*self._reported.items()]:
+            if mail[0] != mailbox or self.ledger.now_s() - at_s < _AT_ONCE_S:
+                continue
+            del self._reported[mail]
+            place = places.get(mail[1])
+            if place is not None and (place.deliveries, place.holder) == (delivery, node):
+                self.ledger.found("fates", f"{mail[1]}: what {node} answered at {at_s:.3f} has not acted yet")

@@ -1,0 +1,149 @@
+"""Checkers of order: who is served first in a mailbox, and how a drain is cut and worked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from crewlet.events import Event
+from crewlet.queue import Defer, Nak, Outcome, Subscription
+from crewlet.testing.simulation.checkers import Checker
+from crewlet.testing.simulation.company import Handling
+from crewlet.testing.simulation.ledger import Ledger
+
+__all__ = ["Drains", "Order", "key_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """Where a message stands since its last delivery ended: before or behind ``others``, each delivered so often."""
+
+    delivery: int
+    others: dict[str, int]
+
+
+class Order(Checker):
+    """Mail is served as published; a failure behind what was waiting, a deferral or a released message at the head.
+
+    A drain is taken whole, so what counts is who still waits, untouched, when another's turn has come.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__(ledger)
+        self._behind: dict[tuple[Subscription, str], _Claim] = {}
+        self._ahead: dict[tuple[Subscription, str], _Claim] = {}
+
+    def started(self, handling: Handling) -> None:
+        """Look for who was passed over."""
+        waiting = self.ledger.view.waiting(handling.mailbox)
+        for event_id, delivery in handling.deliveries.items():
+            if event_id in handling.not_ours:
+                continue
+            self._as_published(handling, event_id, delivery)
+            self._after_those_it_stands_behind(handling.mailbox, event_id, delivery, waiting)
+            self._after_those_at_the_head(handling.mailbox, event_id, waiting)
+
+    def ended(self, handling: Handling, outcome: Outcome) -> None:
+        """Note where it stands from now on."""
+        if not handling.attached.is_heard:
+            return
+        waiting = self.ledger.view.waiting(handling.mailbox)
+        for event_id, delivery in self.ledger.holds_now(handling).items():
+            if delivery >= self.ledger.config.max_deliver:
+                continue
+            if isinstance(outcome, Nak):
+                self._behind[handling.mailbox, event_id] = _Claim(delivery, waiting)
+            elif isinstance(outcome, Defer):
+                self._ahead[handling.mailbox, event_id] = _Claim(delivery, _untouched(waiting))
+
+    def releasing(self, mailbox: Subscription) -> None:
+        """What is held comes back at the head."""
+        untouched = _untouched(self.ledger.view.waiting(mailbox))
+        for place in self.ledger.view.places(mailbox):
+            if place.holder is not None and place.deliveries < self.ledger.config.max_deliver:
+                self._ahead[mailbox, place.event_id] = _Claim(place.deliveries, untouched)
+
+    def _as_published(self, handling: Handling, event_id: str, delivery: int) -> None:
+        if delivery != 1:
+            return
+        places = self.ledger.view.by_id(handling.mailbox)
+        if (mine := places.get(event_id)) is None:
+            return
+        for place in places.values():
+            if place.holder is None and place.deliveries == 0 and place.sequence < mine.sequence:
+                self.ledger.found("order", f"{event_id} was served before {place.event_id}, published earlier")
+
+    def _after_those_it_stands_behind(
+        self, mailbox: Subscription, event_id: str, delivery: int, waiting: dict[str, int]
+    ) -> None:
+        claim = self._behind.get((mailbox, event_id))
+        if claim is None or delivery <= claim.delivery:
+            return
+        del self._behind[mailbox, event_id]
+        for other, deliveries in claim.others.items():
+            if waiting.get(other) == deliveries:
+                self.ledger.found("order", f"{event_id} failed and was served before {other}, which was waiting")
+
+    def _after_those_at_the_head(self, mailbox: Subscription, event_id: str, waiting: dict[str, int]) -> None:
+        for (where, first), claim in self._ahead.items():
+            if where == mailbox and event_id in claim.others and waiting.get(first) == claim.delivery:
+                self.ledger.found("order", f"{event_id} was served before {first}, which had been handed back")
+
+
+class Drains(Checker):
+    """A drain is within its cap, cut whole by key, and worked by age: of conversations, and of events in each.
+
+    What of a drain has not had its turn is what its node holds and no handler of that node has seen.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__(ledger)
+        self._seen: dict[tuple[Subscription, str, str], int] = {}
+
+    def started(self, handling: Handling) -> None:
+        """Compare the partition with what is left of its drain."""
+        for event_id, delivery in handling.deliveries.items():
+            self._seen[handling.mailbox, handling.node, event_id] = delivery
+        events = handling.events
+        if [*events] != sorted(events, key=_age):
+            self.ledger.found("drains", f"{[event.id for event in events]} are not in the order of their timestamps")
+        if {key_of(event) for event in events} != {handling.key} and handling.attached.drains:
+            self.ledger.found("drains", f"{[event.id for event in events]} are not all of key {handling.key}")
+        if not self.ledger.may_have_lost(handling.attached):
+            self._compare_with_rest(handling, self._rest(handling))
+
+    def _rest(self, handling: Handling) -> list[str]:
+        return [
+            place.event_id
+            for place in self.ledger.view.places(handling.mailbox)
+            if place.holder == handling.node
+            and place.event_id not in handling.deliveries
+            and (place.event_id, place.deliveries) not in handling.attached.began_with
+            and self._seen.get((handling.mailbox, handling.node, place.event_id)) != place.deliveries
+        ]
+
+    def _compare_with_rest(self, handling: Handling, rest: list[str]) -> None:
+        cap = handling.attached.options.max_events if handling.attached.drains else 1
+        if len(handling.events) + len(rest) > cap:
+            self.ledger.found("drains", f"{len(handling.events) + len(rest)} messages in a drain of {cap}")
+        for event_id in rest:
+            event = self.ledger.published.get((handling.mailbox, event_id))
+            if event is None:
+                continue
+            key = key_of(event)
+            if key == handling.key:
+                self.ledger.found("drains", f"{event_id} of key {key} was left out of its partition")
+            elif _age(event) < _age(handling.events[0]):
+                self.ledger.found("drains", f"{handling.key} was worked before {key}, whose {event_id} is older")
+
+
+def _untouched(waiting: dict[str, int]) -> dict[str, int]:
+    return {event_id: 0 for event_id, deliveries in waiting.items() if deliveries == 0}
+
+
+def _age(event: Event) -> tuple[float, str]:
+    return event.timestamp.timestamp(), event.id
+
+
+def key_of(event: Event) -> str:
+    """What an event of a run belongs together with."""
+    return str(event.payload.get("key", ""))
