@@ -6,6 +6,7 @@ import pytest
 
 from crewlet.queue import Ack, Defer, Nak
 from crewlet.testing.contracts.contract import Contract
+from crewlet.testing.contracts.queue_dead_letters import buried
 from crewlet.testing.contracts.queue_handlers import Busy, Recorder
 from crewlet.testing.contracts.queue_harness import QueueHarness, event
 
@@ -230,3 +231,24 @@ class TakeOver(Contract):
         await heir.handled(1)
         assert heir.headrooms == [0]
         await queue.emptied(queue.inbox())
+
+    async def test_what_a_holder_had_on_its_last_delivery_when_it_died_becomes_a_dead_letter(
+        self, queue: QueueHarness
+    ) -> None:
+        first, second = await queue.client("first"), await queue.client("second")
+        busy, heir = Busy(), Recorder()
+        spending = Recorder(*[Nak()] * (queue.config.max_deliver - 2), Defer("the lease moved"))
+        await first.subscribe(queue.inbox(), spending)
+        await first.publish(queue.inbox().topic, event("m1"))
+        await spending.handled(queue.config.max_deliver - 1)
+        await first.wait_idle(queue.inbox())
+        await first.detach(queue.inbox())
+        await first.subscribe(queue.inbox(), busy)
+        await busy.at_work()
+        await queue.crash(first)
+
+        await second.release_held(queue.inbox())
+        await second.subscribe(queue.inbox(), heir)
+
+        await buried(queue, queue.inbox())
+        assert heir.ids == []
