@@ -4,11 +4,39 @@ from __future__ import annotations
 
 import pytest
 
+from crewlet.backends.memory import MemoryQueue
+from crewlet.backends.nats import JetStreamQueue
+from crewlet.queue import EventQueue
 from crewlet.testing import contracts
 from crewlet.testing.contracts.queue_on_jetstream import ClusterHarness, JetStreamHarness
 from crewlet.testing.contracts.queue_on_memory import MemoryHarness
 from tests.contracts import test_queue_one_broker, test_queue_three_members, test_queue_twin
+from tests.tidy.tree import source_modules
 
+VERBS = frozenset(
+    {
+        "add_publish_listener",
+        "close",
+        "delete_subscription",
+        "detach",
+        "ensure_subscription",
+        "ensure_subscriptions",
+        "hold",
+        "lift",
+        "list_subscriptions",
+        "mailbox",
+        "publish",
+        "quiesce",
+        "release_held",
+        "scatter",
+        "serve",
+        "subscribe",
+        "subscribe_batch",
+        "subscribe_stream",
+        "unquiesce",
+        "wait_idle",
+    }
+)
 HARNESSES: tuple[type[contracts.QueueHarness], ...] = (MemoryHarness, JetStreamHarness, ClusterHarness)
 
 
@@ -49,3 +77,20 @@ def test_no_two_classes_of_the_suite_share_a_promise() -> None:
 
     assert len({*names}) == len(names)
     assert all(len({*contracts.promises(contract)}) > 1 for contract in contracts.QUEUE_SUITE)
+
+
+@pytest.mark.spec("E-094")
+def test_the_contract_has_these_verbs() -> None:
+    assert {name for name in vars(EventQueue) if not name.startswith("_")} == VERBS
+
+
+@pytest.mark.parametrize("backend", [MemoryQueue, JetStreamQueue])
+def test_a_backend_has_its_own_of_every_verb(backend: type[EventQueue]) -> None:
+    assert VERBS - vars(backend).keys() == set()
+
+
+@pytest.mark.spec("E-002")
+def test_only_who_builds_a_node_or_tests_one_knows_a_backend() -> None:
+    rooms = {module.name.partition("/")[0] for module in source_modules() if "crewlet.backends" in module.text}
+
+    assert rooms == {"backends", "node", "testing"}

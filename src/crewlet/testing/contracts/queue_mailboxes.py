@@ -58,6 +58,18 @@ class Mailboxes(Contract):
         await queue.emptied(queue.inbox())
         assert busy.ids == ["m1", "m2"]
 
+    @pytest.mark.spec("E-027")
+    async def test_many_are_made_at_once_and_those_that_are_there_stay_as_they_are(self, queue: QueueHarness) -> None:
+        client, seats = await queue.client(), [queue.inbox(f"seat{number}") for number in range(12)]
+        await client.ensure_subscription(seats[0])
+        await client.publish(seats[0].topic, event("before"))
+
+        await client.ensure_subscriptions(seats)
+        for seat in seats:
+            await client.publish(seat.topic, event("after"))
+
+        assert [await queue.retained(seat.topic) for seat in seats] == [2, *[1] * 11]
+
     @pytest.mark.spec("E-020")
     async def test_a_message_is_kept_until_the_last_group_has_acknowledged_it(self, queue: QueueHarness) -> None:
         client, second_group = await queue.client(), Subscription(queue.inbox().topic, "audit")

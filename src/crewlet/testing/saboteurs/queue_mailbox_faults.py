@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from crewlet.events import Event
@@ -55,6 +56,17 @@ class CreatingAgainEmpties(QueueSaboteur):
     async def ensure_subscription(self, subscription: Subscription) -> None:
         await self.twin.delete_subscription(subscription)
         await self.twin.ensure_subscription(subscription)
+
+
+class OneFailsAll(QueueSaboteur):
+    """Where one mailbox is there already, none of the others is made."""
+
+    caught_by = Mailboxes.test_many_are_made_at_once_and_those_that_are_there_stay_as_they_are
+
+    async def ensure_subscriptions(self, subscriptions: Collection[Subscription]) -> None:
+        states = [await self.twin.mailbox(each) for each in subscriptions]
+        if not any(states):
+            await self.twin.ensure_subscriptions(subscriptions)
 
 
 class TheFirstAckSettles(QueueSaboteur):
@@ -191,6 +203,7 @@ MAILBOX_FAULTS: tuple[type[QueueSaboteur], ...] = (
     MailboxesBeginWithTheirReader,
     MailboxesBeginNow,
     CreatingAgainEmpties,
+    OneFailsAll,
     TheFirstAckSettles,
     DeletingDetaches,
     DeletingNeedsAnAttachment,
