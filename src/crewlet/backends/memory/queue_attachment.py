@@ -252,6 +252,9 @@ class Attachment:
                 return
             await self._report(outcome, known)
             self._at_work = []
+            if isinstance(outcome, Defer):
+                # The rest went back with it; it is over for this drain, though somebody unquiesced meanwhile.
+                break
         rest, self._undispatched = [*self._undispatched.values()], {}
         await self._settlement.settle(self._mailbox, rest, _STOPPED)
 

@@ -17,7 +17,7 @@ _PAUSE_S: Final = 4.0
 _LONG_PAUSE_S: Final = 40.0
 _REPEATED_WITHIN_S: Final = 100.0
 _AGE_MAX_S: Final = 90.0
-_HOLDS: Final = ("paused", "budget", "boot")
+_HOLDS: Final = ("pause", "budget", "boot")
 
 _WEIGHTS: Final[dict[type[Publish | Attach] | Verb, int]] = {
     Publish: 46,

@@ -38,6 +38,7 @@ class Ledger:
     published: dict[tuple[Subscription, str], Event] = field(default_factory=dict[tuple[Subscription, str], Event])
     acknowledged: set[tuple[Subscription, str]] = field(default_factory=set[tuple[Subscription, str]])
     acknowledged_late: set[tuple[Subscription, str]] = field(default_factory=set[tuple[Subscription, str]])
+    attached: list[Attached] = field(default_factory=list[Attached])
     running: list[Handling] = field(default_factory=list[Handling])
     counts: Counter[str] = field(default_factory=Counter[str])
     findings: list[Finding] = field(default_factory=list[Finding])

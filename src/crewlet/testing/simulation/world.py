@@ -14,6 +14,7 @@ from crewlet.testing.simulation.ledger import Ledger
 from crewlet.testing.simulation.mail_view import MailView
 from crewlet.testing.simulation.order_checkers import Drains, Order
 from crewlet.testing.simulation.plan import Attach, Plan, Step
+from crewlet.testing.simulation.promptness import Promptness
 from crewlet.testing.simulation.trace import Trace
 from crewlet.testing.virtual_time import VirtualClock
 
@@ -32,7 +33,7 @@ class World:
         clock = VirtualClock()
         broker = fault.broker(clock)
         self.ledger = Ledger(plan.config, plan.mailboxes, MailView(broker), Trace())
-        kinds: tuple[type[Checker], ...] = (Stops, Custody, Budget, Fates, Order, Drains)
+        kinds: tuple[type[Checker], ...] = (Stops, Custody, Budget, Fates, Order, Drains, Promptness)
         self._checkers = [kind(self.ledger) for kind in kinds]
         self._actors = Actors(plan, fault, broker, clock, self.ledger, self._checkers)
 
