@@ -24,40 +24,6 @@ async def waiting(node: Node, count: int = 1) -> None:
     await wait_until(asked, what=f"{count} requests waiting at the broker")
 
 
-@pytest.mark.spec("E-026", "E-093")
-async def test_a_quiesced_attachment_asks_for_nothing_and_holds_nothing(node: Node) -> None:
-    handler = Recorder()
-    await node.queue.subscribe(INBOX, handler)
-    await waiting(node)
-
-    await node.queue.quiesce(INBOX)
-    await node.queue.publish(INBOX.topic, event("m1"))
-
-    info = await node.api.consumer_info(*place(INBOX))
-    assert info is not None
-    assert (info.num_ack_pending, info.num_pending, handler.ids) == (0, 1, [])
-
-
-@pytest.mark.spec("E-093")
-async def test_unquiesce_fetches_what_came_meanwhile(node: Node) -> None:
-    handler = Recorder()
-    await node.queue.subscribe(INBOX, handler)
-    await node.queue.quiesce(INBOX)
-    await node.queue.publish(INBOX.topic, event("m1"))
-
-    await node.queue.unquiesce(INBOX)
-
-    await handler.handled(1)
-    assert handler.headrooms == [3]
-
-
-async def test_the_verbs_are_harmless_where_nothing_is_attached(node: Node) -> None:
-    await node.queue.quiesce(INBOX)
-    await node.queue.unquiesce(INBOX)
-    await node.queue.wait_idle(INBOX)
-    await node.queue.detach(INBOX)
-
-
 async def test_a_message_that_arrives_in_the_instant_of_a_quiesce_comes_again_at_once(company: Company) -> None:
     # Its ack clock outlasts this test: only a message that was handed back can come again in time.
     node, peer = await company.node("node"), await company.node("peer")
@@ -96,35 +62,6 @@ async def test_detaching_while_mail_arrives_loses_nothing(company: Company) -> N
 
     await wait_until(all_worked, what="an empty mailbox")
     assert sorted({*leaver.ids, *heir.ids}) == sorted(f"m{number}" for number in range(40))
-
-
-async def test_wait_idle_returns_after_the_outcome_was_reported(node: Node) -> None:
-    busy = Busy()
-    await node.queue.subscribe(INBOX, busy)
-    await node.queue.publish(INBOX.topic, event("m1"))
-    await busy.entered.wait()
-
-    idle = asyncio.create_task(node.queue.wait_idle(INBOX))
-    await asyncio.sleep(0)
-    assert not idle.done()
-    busy.release.set()
-    await idle
-
-    assert await node.stored() == 0
-
-
-async def test_the_outcome_of_a_handler_that_was_detached_is_not_reported(node: Node) -> None:
-    busy = Busy(Ack())
-    await node.queue.subscribe(INBOX, busy)
-    await node.queue.publish(INBOX.topic, event("m1"))
-    await busy.entered.wait()
-
-    await node.queue.detach(INBOX)
-    busy.release.set()
-    await wait_until(lambda: busy.finished == 1, what="the handler's end")
-
-    assert await node.stored() == 1
-    assert await node.held() == 1
 
 
 @pytest.mark.spec("S-136")

@@ -108,13 +108,6 @@ async def test_a_mailbox_that_cannot_be_repaired_is_refused_by_name(node: Node) 
         await node.queue.ensure_subscription(INBOX)
 
 
-async def test_one_process_attaches_once(node: Node) -> None:
-    await node.queue.subscribe(INBOX, Recorder())
-
-    with pytest.raises(ValueError, match="attached"):
-        await node.queue.subscribe(INBOX, Recorder())
-
-
 @pytest.mark.spec("E-093", "E-095")
 async def test_a_mailbox_is_destroyed_with_its_mail_from_a_node_that_is_not_attached(company: Company) -> None:
     first, second = await company.node("first"), await company.node("second")
@@ -140,19 +133,6 @@ async def test_mail_that_outlived_its_deliveries_goes_with_its_mailbox(company: 
     await second.queue.delete_subscription(INBOX)
 
     assert await second.stored() == 0
-
-
-async def test_deleting_one_group_leaves_the_mail_of_another(node: Node) -> None:
-    one, other = Subscription(INBOX.topic, "one"), Subscription(INBOX.topic, "other")
-    handler = Recorder()
-    await node.queue.ensure_subscription(one)
-    await node.queue.ensure_subscription(other)
-    await node.queue.publish(INBOX.topic, event("m1"))
-
-    await node.queue.delete_subscription(one)
-    await node.queue.subscribe(other, handler)
-
-    await handler.handled(1)
 
 
 async def test_deleting_a_mailbox_ends_the_attachments_that_wait_on_it(company: Company) -> None:

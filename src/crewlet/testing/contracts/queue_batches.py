@@ -160,7 +160,7 @@ class BatchSettlement(Contract):
         steps: list[tuple[str, int]] = []
 
         async def looks(batch: Batch) -> Outcome:
-            steps.append((batch.key, await queue.retained(queue.inbox().topic)))
+            steps.append((batch.key, await queue.held(queue.inbox())))
             return Ack()
 
         await attach(client, queue, looks)

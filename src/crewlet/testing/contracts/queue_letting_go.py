@@ -141,8 +141,8 @@ class LettingGo(Contract):
 
         await client.wait_idle(queue.inbox())
 
-        assert busy.finished == 1
-        assert await queue.retained(queue.inbox().topic) == 0
+        assert (busy.finished, await queue.held(queue.inbox())) == (1, 0)
+        await queue.emptied(queue.inbox())
 
 
 class TakeOver(Contract):
