@@ -85,11 +85,11 @@ class Cluster:
                 start_new_session=True,
             )
 
-    def kill(self, member: int) -> None:
+    async def kill(self, member: int) -> None:
         """End one member at once, as a power cut of its machine would; what it stored stays."""
         process = self._processes.pop(member)
         process.kill()
-        process.wait(_STOP_S)
+        await asyncio.to_thread(process.wait, _STOP_S)
 
     def stop(self) -> None:
         """End every member."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import ClassVar, Self
@@ -11,6 +12,7 @@ from crewlet import topics
 from crewlet.backends.nats import Connection, JetStream, JetStreamQueue
 from crewlet.backends.nats.jetstream_types import StreamInfo
 from crewlet.backends.nats.queue_dead_letters import DELIVERIES_HEADER, GROUP_HEADER, TOPIC_HEADER
+from crewlet.base.errors import Unavailable
 from crewlet.queue import EventQueue, QueueConfig, Subscription
 from crewlet.testing.clusters import Cluster
 from crewlet.testing.contracts.queue_harness import SCALED, DeadLetter, QueueHarness
@@ -35,7 +37,7 @@ class JetStreamHarness(QueueHarness):
         eye = await self._cluster.connect("eye")
         self._stack.push_async_callback(eye.close)
         self._api = JetStream(eye)
-        self._stack.push_async_callback(self._forget_names)
+        self._stack.push_async_callback(self._tidy)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -114,6 +116,11 @@ class JetStreamHarness(QueueHarness):
         stream = topics.namespace_stream(topic)
         assert stream is not None
         return await self.api.stream_info(stream, subjects_filter=topic)
+
+    async def _tidy(self) -> None:
+        # A courtesy to the cases that follow: their names are their own.
+        with contextlib.suppress(Unavailable):
+            await self._forget_names()
 
     async def _forget_names(self) -> None:
         own = f"-{self._case}."
