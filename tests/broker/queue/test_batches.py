@@ -22,10 +22,21 @@ async def mail(node: Node, *ids: str) -> None:
     await node.queue.ensure_subscription(INBOX)
     for number, event_id in enumerate(ids):
         await node.queue.publish(INBOX.topic, said(event_id, at_s=number))
+    await counted(node, pending=len(ids))
 
 
 async def attach(node: Node, handler: BatchRecorder, options: BatchOptions | None = None) -> None:
     await node.queue.subscribe_batch(INBOX, handler, partition=conversation, options=lambda: options or BatchOptions())
+
+
+async def counted(node: Node, *, pending: int) -> None:
+    """The mailbox has heard of what its stream has: the broker acknowledges a publish before."""
+
+    async def heard() -> bool:
+        state = await node.queue.mailbox(INBOX)
+        return state is not None and state.pending == pending
+
+    await wait_until(heard, what=f"a mailbox with {pending} pending")
 
 
 async def empty(node: Node) -> None:
@@ -134,6 +145,7 @@ async def test_partitions_run_one_after_another_and_nothing_is_fetched_meanwhile
     await handler.handled(1)
 
     await node.queue.publish(INBOX.topic, said("c1"))
+    await counted(node, pending=1)
     state = await node.queue.mailbox(INBOX)
     handler.gate.set()
     await handler.handled(3)
@@ -198,9 +210,10 @@ async def test_each_message_of_a_failing_partition_keeps_its_own_pause(company: 
     await mail(node, "a1")
     await attach(node, handler)
     await handler.handled(1)
+    await node.queue.wait_idle(INBOX)
     await node.queue.hold(INBOX, "until both are there")
     await node.queue.publish(INBOX.topic, said("a2", at_s=9))
-    await lapse(0.4)
+    await lapse(0.8)
 
     await node.queue.lift(INBOX, "until both are there")
     await handler.handled(4)
@@ -424,6 +437,7 @@ async def test_no_request_is_left_at_the_broker_after_a_drain(node: Node) -> Non
     await handler.handled(1)
 
     await node.queue.publish(INBOX.topic, event("later"))
+    await counted(node, pending=1)
 
     info = await node.api.consumer_info(*place(INBOX))
     assert info is not None

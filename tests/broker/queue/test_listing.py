@@ -12,6 +12,7 @@ from crewlet.backends.nats import Wire
 from crewlet.backends.nats.jetstream_types import ConsumerConfig, StreamConfig
 from crewlet.backends.nats.wire import Message
 from crewlet.queue import Nak, QueueConfig, Subscription
+from crewlet.testing import wait_until
 from tests.broker.queue.rig import INBOX, Busy, Company, Node, Recorder, event, in_batches, seats
 from tests.broker.queue.wires import PassedOn
 
@@ -93,6 +94,11 @@ async def test_a_mailbox_says_what_it_retains(company: Company) -> None:
     await busy.entered.wait()
     await node.queue.publish(INBOX.topic, event("m2"))
 
+    async def heard() -> bool:
+        state = await node.queue.mailbox(INBOX)
+        return state is not None and state.pending == 1
+
+    await wait_until(heard, what="a mailbox that has heard of its mail")
     here, there = await node.queue.mailbox(INBOX), await other.queue.mailbox(INBOX)
 
     first = await node.api.message(topics.STREAM_AGENT, 1)
