@@ -13,8 +13,8 @@ __all__ = ["FULL", "SMALL", "Figure", "Measurement", "Sizes", "figure", "median"
 class Figure:
     """One line of the results. It is ``ok`` while ``value`` is at most ``bound``; without a bound it always is.
 
-    ``floor`` is what the same work costs without the engine, ``ratio`` the value over it. A bound that is a multiple
-    of the floor stands here multiplied out, in the figure's own unit.
+    ``floor`` is what the same work costs without the engine, ``ratio`` the value over it; ``peer`` what it costs with
+    another engine. A bound that is a multiple of one of them stands here multiplied out, in the figure's own unit.
     """
 
     name: str
@@ -44,6 +44,17 @@ class Sizes:
     further_seats: int
     settle_s: float
     warm_up: bool
+    slices: int
+    drained: int
+    crowds: tuple[int, int, int]
+    inboxes: int
+    inbox_messages: int
+    published: int
+    hand_overs: int
+    mailbox_seats: int
+    mailbox_runs: int
+    idle_inboxes: int
+    idle_s: float
 
 
 FULL = Sizes(
@@ -58,6 +69,17 @@ FULL = Sizes(
     further_seats=200,
     settle_s=3.0,
     warm_up=True,
+    slices=5,
+    drained=1280,
+    crowds=(1, 300, 3000),
+    inboxes=500,
+    inbox_messages=4,
+    published=2000,
+    hand_overs=150,
+    mailbox_seats=1000,
+    mailbox_runs=3,
+    idle_inboxes=1000,
+    idle_s=30.0,
 )
 SMALL = Sizes(
     commands=1,
@@ -71,6 +93,17 @@ SMALL = Sizes(
     further_seats=5,
     settle_s=0.2,
     warm_up=False,
+    slices=1,
+    drained=64,
+    crowds=(1, 3, 6),
+    inboxes=4,
+    inbox_messages=2,
+    published=20,
+    hand_overs=3,
+    mailbox_seats=3,
+    mailbox_runs=1,
+    idle_inboxes=5,
+    idle_s=0.5,
 )
 """As much as it takes to see that everything is measured; its values say nothing."""
 
@@ -91,9 +124,11 @@ def figure(
     *,
     floor: float | None = None,
     floor_name: str | None = None,
+    peer: float | None = None,
+    peer_name: str | None = None,
     bound: float | None = None,
 ) -> Figure:
-    """A figure with its ratio and its verdict."""
+    """A figure with its ratio and its verdict; a peer with a name and no value is one that is not installed."""
     value = _rounded(value)
     bound = None if bound is None else _rounded(bound)
     return Figure(
@@ -102,8 +137,8 @@ def figure(
         unit=unit,
         floor=None if floor is None else _rounded(floor),
         floor_name=floor_name,
-        peer=None,
-        peer_name=None,
+        peer=None if peer is None else _rounded(peer),
+        peer_name=peer_name,
         ratio=round(value / floor, 2) if floor else None,
         bound=bound,
         ok=bound is None or value <= bound,

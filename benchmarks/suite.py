@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from benchmarks import memory, queue_times, start_times, turn_cost
+from benchmarks import (
+    memory,
+    queue_batches,
+    queue_hand_overs,
+    queue_mailboxes,
+    queue_publishing,
+    queue_singles,
+    queue_times,
+    start_times,
+    turn_cost,
+)
 from benchmarks.figures import Measurement
 
 __all__ = ["MACHINE", "MEASUREMENTS"]
@@ -12,6 +22,11 @@ __all__ = ["MACHINE", "MEASUREMENTS"]
 MEASUREMENTS: Final[tuple[Measurement, ...]] = (
     *start_times.MEASUREMENTS,
     *queue_times.MEASUREMENTS,
+    *queue_publishing.MEASUREMENTS,
+    *queue_batches.MEASUREMENTS,
+    *queue_singles.MEASUREMENTS,
+    *queue_hand_overs.MEASUREMENTS,
+    *queue_mailboxes.MEASUREMENTS,
     *turn_cost.MEASUREMENTS,
     *memory.MEASUREMENTS,
 )

@@ -13,7 +13,7 @@ from benchmarks.figures import Figure
 __all__ = ["LATEST", "load", "markdown", "save", "text"]
 
 LATEST: Final = Path(__file__).with_name("results") / "latest.json"
-_HEADS: Final = ("figure", "value", "floor", "ratio", "bound", "floor is")
+_HEADS: Final = ("figure", "value", "floor", "peer", "ratio", "bound", "floor or peer is")
 
 
 def save(figures: Sequence[Figure], file: Path) -> None:
@@ -38,13 +38,16 @@ def text(figures: Sequence[Figure]) -> str:
 
 def markdown(figures: Sequence[Figure], titles: Mapping[str, str]) -> str:
     """For the README: what was measured of the engine, in words."""
-    lines = ["| what | value | floor | bound |", "|---|---|---|---|"]
+    lines = ["| what | value | floor | peer | bound |", "|---|---|---|---|---|"]
     for each in figures:
         if each.name not in titles:
             continue
         floor = "" if each.floor is None else f"{_number(each.floor)} {each.unit}"
+        peer = each.peer_name or ""
+        if each.peer is not None:
+            peer = f"{_number(each.peer)} {each.unit}, {peer}"
         bound = "" if each.bound is None else f"{_number(each.bound)} {each.unit}"
-        lines.append(f"| {titles[each.name]} | {_number(each.value)} {each.unit} | {floor} | {bound} |")
+        lines.append(f"| {titles[each.name]} | {_number(each.value)} {each.unit} | {floor} | {peer} | {bound} |")
     return "\n".join(lines)
 
 
@@ -54,9 +57,10 @@ def _row(each: Figure) -> tuple[str, ...]:
         each.name,
         f"{_number(each.value)} {each.unit}",
         "" if each.floor is None else f"{_number(each.floor)} {each.unit}",
+        "" if each.peer is None else f"{_number(each.peer)} {each.unit}",
         "" if each.ratio is None else f"{_number(each.ratio)}",
         bound,
-        each.floor_name or "",
+        each.floor_name or each.peer_name or "",
     )
 
 
