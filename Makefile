@@ -18,7 +18,7 @@ INSTALL := $(PIP) install --require-hashes --no-deps --no-build-isolation --only
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test cluster sim check bench lock FORCE
+.PHONY: help setup run test cluster sim chaos check bench lock FORCE
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,10 @@ cluster: setup  ## every promise of the contracts on three broker members, with 
 
 sim: setup  ## the full simulation of the event queue; writes tests/sim/results/queue.json
 	$(BIN)/python -m tests.sim.campaign
+
+chaos: setup  ## kill an engine at every step of its work, and cut links for minutes
+	CREWLET_EVERY_STEP=1 CREWLET_LONG_OUTAGES=1 $(BIN)/python -m pytest --timeout 1800 \
+		tests/e2e/test_killed_anywhere.py tests/e2e/test_restarts.py tests/broker/queue/test_survival.py
 
 check: setup  ## lint, format, types and import rules: what CI checks
 	$(BIN)/ruff check

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.slow
 
 SEATS = seats(20)
 PROBE_S = 10.0
+HALF_OPEN_S = [1.0, 6.0, *([120.0] if os.environ.get("CREWLET_LONG_OUTAGES") else [])]
+"""How long a link forwards nothing; `make chaos` adds two minutes."""
 
 
 async def attached_to_all(node: Node) -> Recorder:
@@ -114,6 +116,25 @@ async def test_every_attachment_works_after_a_link_went_deaf(company: Company) -
         await back(node)
 
         await probe(outside, handler, "after")
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("deaf_s", HALF_OPEN_S)
+async def test_every_attachment_works_after_a_link_was_half_open_for_a_while(company: Company, deaf_s: float) -> None:
+    """Nothing is refused and nothing is closed: whoever waits for an answer waits, and what is dialled hangs too."""
+    async with Proxy(int(company.broker.url.rsplit(":", 1)[1])).running() as proxy:
+        node, outside = await company.node(url=proxy.url), await company.node("outside")
+        handler = await attached_to_all(node)
+        tasks = node.queue.task_count
+        loop = asyncio.get_running_loop()
+
+        proxy.stall()
+        over = loop.time() + deaf_s
+        await wait_until(lambda: loop.time() > over, what="the end of the outage", timeout_s=deaf_s + 5)
+        proxy.flow()
+
+        await probe(outside, handler, "after")
+        await wait_until(lambda: node.queue.task_count <= tasks, what="no task left over")
 
 
 async def test_no_mail_published_during_flaps_is_lost(company: Company) -> None:
