@@ -23,9 +23,20 @@ def odd(name: str = "odd", *args: str, **fields: object) -> ToolServerSpec:
     return ToolServerSpec(name=name, command=sys.executable, args=(str(HERE / "odd_server.py"), *args), **given)  # type: ignore[arg-type]
 
 
+_others: set[int] = set()
+"""What stood before the test: brokers that the whole run of the tests shares."""
+
+
 def below() -> set[int]:
-    """The processes that stem from this one."""
-    return {child.pid for child in psutil.Process().children(recursive=True)}
+    """The processes that stem from this one since the test began."""
+    return {child.pid for child in psutil.Process().children(recursive=True)} - _others
+
+
+@pytest.fixture(autouse=True)
+def processes_of_this_test_alone() -> None:
+    """Remember which processes are others'."""
+    _others.clear()
+    _others.update(below())
 
 
 @pytest.fixture
