@@ -63,6 +63,9 @@ class Tasks:
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
+            # From Python 3.13 on, waiting for what has ended already gives the loop no turn: the word of the end, which
+            # takes a task out of our set, would never come, and this would spin for ever.
+            await asyncio.sleep(0)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)

@@ -183,3 +183,21 @@ async def test_cancelling_ends_all_but_the_task_that_asks_and_waits_for_none() -
     await asyncio.sleep(2)
 
     assert (other.cancelled(), asked.is_set(), len(tasks)) == (True, True, 0)
+
+
+async def test_closing_in_the_moment_in_which_a_task_ended_returns() -> None:
+    """The task is done, but nobody has been told yet: waiting for it alone would not let anybody be told."""
+
+    async def at_once() -> None:
+        return
+
+    tasks = Tasks("owner")
+    task = tasks.start("short", at_once())
+    # One turn of the loop: the task runs to its end, and we go on before its end is told.
+    await asyncio.sleep(0)
+    ended_untold = task.done() and len(tasks) == 1
+
+    await tasks.close()
+
+    assert ended_untold
+    assert len(tasks) == 0
