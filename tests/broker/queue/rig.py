@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -133,67 +133,6 @@ async def die_at_work(node: Node, event_id: str = "m1") -> None:
     await node.queue.publish(INBOX.topic, event(event_id))
     await busy.entered.wait()
     await node.vanish()
-
-
-class Proxy:
-    """A TCP relay whose links can be cut, or left open and deaf."""
-
-    def __init__(self, target_port: int) -> None:
-        self._target_port = target_port
-        self._writers: set[asyncio.StreamWriter] = set()
-        self._flowing = asyncio.Event()
-        self._flowing.set()
-        self._refusing = False
-        self.url = ""
-
-    def cut(self) -> None:
-        for writer in [*self._writers]:
-            writer.transport.abort()
-
-    def refuse(self, *, refusing: bool) -> None:
-        self._refusing = refusing
-        if refusing:
-            self.cut()
-
-    def stall(self) -> None:
-        self._flowing.clear()
-
-    def flow(self) -> None:
-        self._flowing.set()
-
-    @asynccontextmanager
-    async def running(self) -> AsyncGenerator[Proxy]:
-        server = await asyncio.start_server(self._relay, "127.0.0.1", 0)
-        self.url = f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        try:
-            yield self
-        finally:
-            self.flow()
-            self.cut()
-            server.close()
-            await server.wait_closed()
-
-    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._refusing:
-            writer.transport.abort()
-            return
-        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target_port)
-        self._writers |= {writer, far_writer}
-        try:
-            await asyncio.gather(self._pump(reader, far_writer), self._pump(far_reader, writer))
-        finally:
-            self._writers -= {writer, far_writer}
-
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while data := await reader.read(65536):
-                await self._flowing.wait()
-                writer.write(data)
-                await writer.drain()
-        except OSError:
-            pass
-        finally:
-            writer.transport.abort()
 
 
 def seats(count: int) -> list[Subscription]:

@@ -16,7 +16,8 @@ from crewlet.events import Event
 from crewlet.queue import Subscription
 from crewlet.testing import wait_until
 from crewlet.testing.brokers import running_broker
-from tests.broker.queue.rig import INBOX, Busy, Company, Node, Proxy, Recorder, event, seats
+from crewlet.testing.links import proxied
+from tests.broker.queue.rig import INBOX, Busy, Company, Node, Recorder, event, seats
 
 pytestmark = pytest.mark.slow
 
@@ -83,14 +84,14 @@ async def test_every_attachment_works_after_a_broker_in_memory_lost_everything()
 
 
 async def test_every_attachment_works_after_ten_flaps_in_three_seconds(company: Company) -> None:
-    async with Proxy(int(company.broker.url.rsplit(":", 1)[1])).running() as proxy:
+    async with proxied(int(company.broker.url.rsplit(":", 1)[1])) as proxy:
         node = await company.node(url=proxy.url)
         handler = await attached_to_all(node)
         tasks = node.queue.task_count
         loop = asyncio.get_running_loop()
         for flap in range(10):
             due = loop.time() + 0.3
-            proxy.cut()
+            proxy.drop()
             await wait_until(lambda due=due: loop.time() > due, what="the next flap")
             if flap % 3 == 0 and node.wire.connected:
                 await node.queue.publish(SEATS[flap].topic, event(f"during-{flap}"))
@@ -105,14 +106,14 @@ async def test_every_attachment_works_after_ten_flaps_in_three_seconds(company: 
 
 
 async def test_every_attachment_works_after_a_link_went_deaf(company: Company) -> None:
-    async with Proxy(int(company.broker.url.rsplit(":", 1)[1])).running() as proxy:
+    async with proxied(int(company.broker.url.rsplit(":", 1)[1])) as proxy:
         node, outside = await company.node(url=proxy.url), await company.node("outside")
         handler = await attached_to_all(node)
 
-        proxy.stall()
+        proxy.freeze()
         await wait_until(lambda: not node.wire.connected, what="the deaf link noticed", timeout_s=20.0)
-        proxy.cut()
-        proxy.flow()
+        proxy.drop()
+        proxy.thaw()
         await back(node)
 
         await probe(outside, handler, "after")
@@ -122,23 +123,23 @@ async def test_every_attachment_works_after_a_link_went_deaf(company: Company) -
 @pytest.mark.parametrize("deaf_s", HALF_OPEN_S)
 async def test_every_attachment_works_after_a_link_was_half_open_for_a_while(company: Company, deaf_s: float) -> None:
     """Nothing is refused and nothing is closed: whoever waits for an answer waits, and what is dialled hangs too."""
-    async with Proxy(int(company.broker.url.rsplit(":", 1)[1])).running() as proxy:
+    async with proxied(int(company.broker.url.rsplit(":", 1)[1])) as proxy:
         node, outside = await company.node(url=proxy.url), await company.node("outside")
         handler = await attached_to_all(node)
         tasks = node.queue.task_count
         loop = asyncio.get_running_loop()
 
-        proxy.stall()
+        proxy.freeze()
         over = loop.time() + deaf_s
         await wait_until(lambda: loop.time() > over, what="the end of the outage", timeout_s=deaf_s + 5)
-        proxy.flow()
+        proxy.thaw()
 
         await probe(outside, handler, "after")
         await wait_until(lambda: node.queue.task_count <= tasks, what="no task left over")
 
 
 async def test_no_mail_published_during_flaps_is_lost(company: Company) -> None:
-    async with Proxy(int(company.broker.url.rsplit(":", 1)[1])).running() as proxy:
+    async with proxied(int(company.broker.url.rsplit(":", 1)[1])) as proxy:
         node, sender = await company.node(url=proxy.url), await company.node("sender")
         handler = Recorder()
         await node.queue.subscribe(INBOX, handler)
@@ -146,7 +147,7 @@ async def test_no_mail_published_during_flaps_is_lost(company: Company) -> None:
         for number in range(60):
             await sender.queue.publish(INBOX.topic, event(f"m{number}"))
             if number % 6 == 5:
-                proxy.cut()
+                proxy.drop()
                 due = loop.time() + 0.1
                 await wait_until(lambda due=due: loop.time() > due, what="the next flap")
 
@@ -198,18 +199,19 @@ async def test_a_publish_waits_out_a_broker_restart_and_is_stored_once(company: 
 
 
 async def test_an_ack_waits_out_a_lost_link(company: Company) -> None:
-    async with Proxy(int(company.broker.url.rsplit(":", 1)[1])).running() as proxy:
+    async with proxied(int(company.broker.url.rsplit(":", 1)[1])) as proxy:
         node, watcher = await company.node(url=proxy.url), await company.node("watcher")
         busy = Busy()
         await node.queue.subscribe(INBOX, busy)
         await node.queue.publish(INBOX.topic, event("m1"))
         await busy.entered.wait()
 
-        proxy.refuse(refusing=True)
+        proxy.refuse = True
+        proxy.drop()
         await wait_until(lambda: not node.wire.connected, what="the drop")
         busy.release.set()
         await wait_until(lambda: busy.finished == 1, what="the handler's end")
-        proxy.refuse(refusing=False)
+        proxy.refuse = False
         await node.queue.wait_idle(INBOX)
 
         assert await watcher.stored() == 0
