@@ -25,13 +25,17 @@ class StreamConfig:
     """The broker. ``store_dir`` of ``None`` is memory (embedded) or the broker's own business (nats).
 
     ``sync_interval_s`` of ``None``: what is acknowledged is on the disk. ``server_binary`` replaces the program that
-    comes packaged. ``tls`` is ``None`` where none is configured.
+    comes packaged. ``tls`` is ``None`` where none is configured. A ``max_bytes`` of 0 leaves the size to the queue.
     """
 
     type: Literal["embedded", "nats"]
     store_dir: Path | None
     sync_interval_s: float | None
     event_retention_s: float
+    mailbox_max_bytes: int = 0
+    event_max_bytes: int = 0
+    config_max_bytes: int = 0
+    dead_letter_max_bytes: int = 0
     server_binary: Path | None = None
     url: str = field(default="", repr=False)
     credentials: Path | None = None

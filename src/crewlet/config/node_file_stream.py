@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from crewlet.base import limits
 from crewlet.config.node_file_part import FromText, parse_duration_s
 from crewlet.org import DocumentPart, Later, refused
 
@@ -22,6 +23,16 @@ def _sync(text: str) -> str:
     if text != "always":
         parse_duration_s(text)
     return text
+
+
+def _size(size: int) -> int:
+    if size and not limits.STREAM_MIN_BYTES <= size <= limits.STREAM_MAX_BYTES:
+        least, most = limits.STREAM_MIN_BYTES, limits.STREAM_MAX_BYTES
+        raise refused(f"{size:,} bytes is no size for a stream", f"write {least:,} to {most:,}, or 0 for the default")
+    return size
+
+
+_StreamSize = Annotated[int, AfterValidator(_size), FromText()]
 
 
 class TlsSection(DocumentPart):
@@ -54,6 +65,15 @@ class StreamSection(DocumentPart):
     """Nats only."""
     event_retention_hours: Annotated[int, Field(ge=0), FromText()] = 0
     """How long events are kept; 0 means 720 hours."""
+    mailbox_max_bytes: _StreamSize = 0
+    """The most bytes of waiting mail: of the seats' mailboxes together, and again of deliveries that wait to be routed.
+    A full one refuses what comes. 0 means 4 GiB, or less where the broker has less; so below."""
+    event_max_bytes: _StreamSize = 0
+    """The most bytes of events; the oldest give way before their age. 0 means 8 GiB."""
+    config_max_bytes: _StreamSize = 0
+    """The most bytes of configuration nudges; the oldest give way. 0 means 64 MiB."""
+    dead_letter_max_bytes: _StreamSize = 0
+    """The most bytes of dead letters. Where they are full, a further one stays in its mailbox. 0 means 2 GiB."""
     replicas: Annotated[int, AfterValidator(_one_replica), FromText()] = 1
     debug: Annotated[object, Later(default=False)] = False
     cluster: Annotated[object, Later()] = None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from crewlet.backends.nats import DeadLetterBox, JetStreamQueue, OpenedBucket, open_bucket
 from crewlet.base.clock import Clock
 from crewlet.base.ids import Ids
-from crewlet.config import NodeConfig, prepare_data_directory
+from crewlet.config import NodeConfig, StreamConfig, prepare_data_directory
 from crewlet.coordination import CHANNELS, LEDGER, Channels, Ledger, Slot
 from crewlet.node.broker_access import BrokerAccess, open_broker
 from crewlet.node.broker_writes import BrokerWrites
@@ -59,7 +59,7 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
         access.connection,
         access.api,
         node=config.node_id,
-        config=QueueConfig(event_retention_s=config.stream.event_retention_s),
+        config=_queue_config(config.stream),
         storage=access.storage,
         on_stranded=stranded,
     )
@@ -80,6 +80,16 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
         channels=channels,
         activities=activities,
         on_stranded=stranded,
+    )
+
+
+def _queue_config(stream: StreamConfig) -> QueueConfig:
+    return QueueConfig(
+        event_retention_s=stream.event_retention_s,
+        mailbox_max_bytes=stream.mailbox_max_bytes,
+        event_max_bytes=stream.event_max_bytes,
+        config_max_bytes=stream.config_max_bytes,
+        dead_letter_max_bytes=stream.dead_letter_max_bytes,
     )
 
 

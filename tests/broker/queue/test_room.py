@@ -118,8 +118,19 @@ async def test_a_size_that_nobody_wrote_down_stays_as_it_is(company: Company) ->
 
 
 async def test_a_size_that_the_broker_cannot_grant_is_refused_by_name(company: Company) -> None:
-    with pytest.raises(StartRefused, match=topics.STREAM_EVENTS):
+    with pytest.raises(StartRefused, match=topics.STREAM_EVENTS) as refused:
         await company.node(config=replace(SCALED, event_max_bytes=10**16))
+
+    assert "stream.event_max_bytes" in refused.value.remedy
+
+
+async def test_a_size_that_the_broker_cannot_grant_any_more_is_refused_by_name(company: Company) -> None:
+    await company.node()
+
+    with pytest.raises(StartRefused, match=topics.STREAM_DLQ) as refused:
+        await company.node(config=replace(SCALED, dead_letter_max_bytes=10**16))
+
+    assert "stream.dead_letter_max_bytes" in refused.value.remedy
 
 
 class Poor(JetStream):
@@ -135,6 +146,15 @@ async def test_a_small_account_keeps_a_part_for_the_buckets(node: Node) -> None:
     room = await find_room(Poor(node.wire), QueueConfig(), "file")
 
     assert 0.5 * Poor.granted < room.total <= (1 - limits.BUCKETS_ROOM_FRACTION) * Poor.granted
+
+
+async def test_a_size_that_is_written_down_stays_where_the_account_is_small(node: Node) -> None:
+    config = QueueConfig(event_max_bytes=700_000_000)
+
+    room = await find_room(Poor(node.wire), config, "file")
+
+    assert room.events == config.event_max_bytes
+    assert room.total <= (1 - limits.BUCKETS_ROOM_FRACTION) * Poor.granted
 
 
 async def test_the_copies_of_a_cluster_count_against_the_account(node: Node) -> None:

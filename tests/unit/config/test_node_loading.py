@@ -177,6 +177,11 @@ def test_what_only_a_fleet_or_a_later_part_needs_is_refused_as_not_supported_yet
         ("stream: {sync: 2m}", "stream.sync"),
         ("stream: {sync: soon}", "stream.sync"),
         ("stream: {event_retention_hours: -1}", "stream.event_retention_hours"),
+        ("stream: {mailbox_max_bytes: -1}", "stream.mailbox_max_bytes"),
+        ("stream: {mailbox_max_bytes: true}", "stream.mailbox_max_bytes"),
+        ("stream: {event_max_bytes: 524287}", "stream.event_max_bytes"),
+        ("stream: {config_max_bytes: 1GiB}", "stream.config_max_bytes"),
+        ("stream: {dead_letter_max_bytes: 100000000000000000000}", "stream.dead_letter_max_bytes"),
         ("api: {port: 65536}", "api.port"),
         ("api: {port: true}", "api.port"),
         ("api: {host: 0.0.0.0}", "api.auth.tokens"),
@@ -200,6 +205,22 @@ def test_an_address_that_others_reach_is_taken_with_a_token(folder: Path) -> Non
     config = _config(folder, f"api: {{host: 0.0.0.0, auth: {{tokens: [{{id: op, token: {_TOKEN}}}]}}}}")
 
     assert [(token.id, token.token) for token in config.api.tokens] == [("op", _TOKEN)]
+
+
+@pytest.mark.parametrize("stream", ["mailbox", "event", "config", "dead_letter"])
+def test_the_size_of_a_stream_is_taken_as_written_and_left_open_otherwise(folder: Path, stream: str) -> None:
+    field = f"{stream}_max_bytes"
+
+    config = _config(folder, f"stream: {{{field}: '${{SIZE}}'}}", {"SIZE": "600000"})
+
+    sizes = {
+        each: getattr(config.stream, f"{each}_max_bytes") for each in ("mailbox", "event", "config", "dead_letter")
+    }
+    assert sizes == {"mailbox": 0, "event": 0, "config": 0, "dead_letter": 0, stream: 600_000}
+
+
+def test_a_size_that_is_none_is_refused_with_those_that_are(folder: Path) -> None:
+    assert "524,288" in _problem(folder, "stream: {mailbox_max_bytes: 1000}").remedy
 
 
 def test_no_listener_needs_no_token(folder: Path) -> None:

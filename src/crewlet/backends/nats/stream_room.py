@@ -31,47 +31,42 @@ class StreamRoom:
         """All five streams together."""
         return 2 * self.mailboxes + self.events + self.nudges + self.dead_letters
 
-    def scaled(self, factor: float) -> StreamRoom:
-        """Smaller by ``factor``, but for a floor."""
 
-        def part(size: int) -> int:
-            return max(int(size * factor), limits.STREAM_MIN_BYTES)
+def shipped_room(config: QueueConfig, factor: float = 1.0) -> StreamRoom:
+    """What is configured, as it is; of the rest what ships, smaller by ``factor`` where the broker has too little."""
 
-        return StreamRoom(
-            mailboxes=part(self.mailboxes),
-            events=part(self.events),
-            nudges=part(self.nudges),
-            dead_letters=part(self.dead_letters),
-        )
+    def part(size: int) -> int:
+        return max(int(size * factor), limits.STREAM_MIN_BYTES)
 
-
-def shipped_room(config: QueueConfig) -> StreamRoom:
-    """What is wanted where the broker has enough: what is configured, else what ships."""
     return StreamRoom(
-        mailboxes=config.mailbox_max_bytes or limits.MAILBOX_STREAM_BYTES,
-        events=config.event_max_bytes or limits.EVENT_STREAM_BYTES,
-        nudges=config.config_max_bytes or limits.CONFIG_STREAM_BYTES,
-        dead_letters=config.dead_letter_max_bytes or limits.DEAD_LETTER_STREAM_BYTES,
+        mailboxes=config.mailbox_max_bytes or part(limits.MAILBOX_STREAM_BYTES),
+        events=config.event_max_bytes or part(limits.EVENT_STREAM_BYTES),
+        nudges=config.config_max_bytes or part(limits.CONFIG_STREAM_BYTES),
+        dead_letters=config.dead_letter_max_bytes or part(limits.DEAD_LETTER_STREAM_BYTES),
     )
 
 
 async def find_room(api: JetStream, config: QueueConfig, storage: Storage) -> StreamRoom:
     """The shipped sizes, or as much of each as leaves the buckets their part of what the broker grants us.
 
+    A size that is configured stays: whether the broker grants it is seen when the stream is made.
+
     An account's limit is in its information. A server's own is told to nobody but its operator, so a stream of the
     whole size and the reserve is asked for and deleted again. Raises ``Unavailable``, ``ApiError``.
     """
-    room = shipped_room(config)
-    granted = (await api.account_info()).limits.of(storage)
-    if granted >= 0:
+    wanted, least = shipped_room(config), shipped_room(config, 0.0)
+    granted, factor = (await api.account_info()).limits.of(storage), 1.0
+    if granted >= 0 and least != wanted:
         fits = granted * (1 - limits.BUCKETS_ROOM_FRACTION) / max(config.replicas, 1)
-        room = room.scaled(min(1.0, fits / room.total))
+        factor = min(max((fits - least.total) / (wanted.total - least.total), 0.0), 1.0)
+    room = shipped_room(config, factor)
     for _ in range(limits.STREAM_ROOM_HALVINGS_MAX):
-        if await _is_granted(api, int(room.total / (1 - limits.BUCKETS_ROOM_FRACTION)), storage):
+        if room == least or await _is_granted(api, int(room.total / (1 - limits.BUCKETS_ROOM_FRACTION)), storage):
             break
-        room = room.scaled(0.5)
-    if room != shipped_room(config):
-        _log.warning("streams_made_smaller", wanted_bytes=shipped_room(config).total, bytes=room.total)
+        factor /= 2
+        room = shipped_room(config, factor)
+    if room != wanted:
+        _log.warning("streams_made_smaller", wanted_bytes=wanted.total, bytes=room.total)
     return room
 
 

@@ -43,6 +43,12 @@ _COMPARED: Final = (
     "duplicate_window",
 )
 _UNSET_IS_UNLIMITED: Final = frozenset({"max_msgs", "max_bytes", "max_msgs_per_subject"})
+_SIZE_SETTINGS: Final = {
+    topics.STREAM_EVENTS: "event_max_bytes",
+    topics.STREAM_CONFIG: "config_max_bytes",
+    topics.STREAM_DLQ: "dead_letter_max_bytes",
+}
+_REMEDY: Final = "move the stream away or fix its settings"
 _NEVER_REPAIRED: Final = frozenset({"retention", "storage"})
 """A stream that differs here was made for something else, and changing it may drop what it holds."""
 
@@ -175,7 +181,7 @@ class Streams:
                 least = limits.BROKER_MAX_CONSUMERS
                 remedy = f"raise the account's max_consumers at the broker to {least:,} or more, or set none"
                 raise _refused(wanted.name, f"the account allows fewer than {least:,} consumers", remedy) from error
-            raise _refused(wanted.name, str(error)) from error
+            raise _refused(wanted.name, str(error), self._remedy(wanted, error)) from error
         _accept(self._as_found(wanted, info.config), info.config)
         self._wanted[wanted.name] = wanted
         # The answer to a create says "created" of a stream that was there already; its birth tells the two apart.
@@ -191,7 +197,7 @@ class Streams:
                 if error.err_code == STREAM_NAME_IN_USE:
                     return await self._adopt(wanted)
                 half = wanted.max_bytes // 2
-                if not lacks_room(error) or self._size_is_ours(wanted) or half < limits.STREAM_MIN_BYTES:
+                if not lacks_room(error) or self._size_setting(wanted) or half < limits.STREAM_MIN_BYTES:
                     raise
             wanted = msgspec.structs.replace(wanted, max_bytes=half)
             _log.warning("stream_made_smaller", stream=wanted.name, bytes=half)
@@ -210,26 +216,29 @@ class Streams:
             changes = {name: want for name, (want, _) in differences.items()}
             repaired = await self._api.stream_change(wanted.name, changes)
         except ApiError as error:
-            raise _refused(wanted.name, f"{_told(differences)}; {error.description}") from error
+            why = f"{_told(differences)}; {error.description}"
+            raise _refused(wanted.name, why, self._remedy(wanted, error)) from error
         _log.warning("stream_repaired", stream=wanted.name, settings=_told(differences))
         return repaired
 
     def _as_found(self, wanted: StreamConfig, found: StreamConfig) -> StreamConfig:
         """``wanted``, of the size that the stream has where nobody asked for another."""
-        if self._size_is_ours(wanted) or found.max_bytes <= 0:
+        if self._size_setting(wanted) or found.max_bytes <= 0:
             return wanted
         return msgspec.structs.replace(wanted, max_bytes=found.max_bytes)
 
-    def _size_is_ours(self, wanted: StreamConfig) -> bool:
-        """Whether somebody wrote down how large this stream is to be."""
-        config = self._config
-        written = {
-            topics.STREAM_EVENTS: config.event_max_bytes,
-            topics.STREAM_CONFIG: config.config_max_bytes,
-            topics.STREAM_DLQ: config.dead_letter_max_bytes,
-            topics.STREAM_ADVISORIES: 0,
-        }
-        return written.get(wanted.name, config.mailbox_max_bytes) > 0
+    def _remedy(self, wanted: StreamConfig, error: ApiError) -> str:
+        setting = self._size_setting(wanted)
+        if lacks_room(error) and setting:
+            return f"lower stream.{setting} in the node file, or give the broker more room"
+        return _REMEDY
+
+    def _size_setting(self, wanted: StreamConfig) -> str:
+        """The setting that says how large this stream is to be; empty where nobody wrote it down."""
+        if wanted.name == topics.STREAM_ADVISORIES:
+            return ""
+        setting = _SIZE_SETTINGS.get(wanted.name, "mailbox_max_bytes")
+        return setting if getattr(self._config, setting) else ""
 
 
 def _mailboxes(name: str, subjects: list[str], config: QueueConfig, storage: Storage, max_bytes: int) -> StreamConfig:
@@ -275,5 +284,5 @@ def _told(differences: dict[str, tuple[object, object]]) -> str:
     return ", ".join(f"{name} is {have!r}, wanted {want!r}" for name, (want, have) in differences.items())
 
 
-def _refused(stream: str, why: str, remedy: str = "move the stream away or fix its settings") -> StartRefused:
+def _refused(stream: str, why: str, remedy: str = _REMEDY) -> StartRefused:
     return StartRefused(f"stream {stream} cannot be used: {why}", remedy)
