@@ -79,8 +79,8 @@ def attached_again(client: int) -> list[Step]:
     return [Step("detach", client), Step("publish", client, "b"), Step("attach", client)]
 
 
-def drained(client: int) -> list[Step]:
-    """What waits for a client is a drain of two conversations."""
+def hauled(client: int) -> list[Step]:
+    """What waits for a client is a haul of two conversations."""
     mail = [Step("publish", client, talk) for talk in ("a", "b", "a")]
     return [Step("detach", 0), Step("detach", 1), *mail, Step("attach_batch", client)]
 
@@ -92,7 +92,7 @@ def quiesced(client: int) -> list[Step]:
 
 MOVES = st.one_of(
     CLIENTS.map(quiesced),
-    CLIENTS.map(drained),
+    CLIENTS.map(hauled),
     st.one_of(ATTACH, LET_GO, HOLD).map(lambda step: [step]),
     CLIENTS.map(lambda client: [Step("unquiesce", client)] * 3),
     CLIENTS.map(taken_over),

@@ -29,7 +29,7 @@ UNPLANTED = {
     TakeOver.test_what_a_holder_had_on_its_last_delivery_when_it_died_becomes_a_dead_letter: "as the next",
     TakeOver.test_after_a_release_the_ack_clock_is_what_it_was: "the clock is the broker's, out of a client's reach",
     DeadLetters.test_what_is_no_event_is_buried_at_once_and_holds_nobody_up: "no handler sees what is no event",
-    BatchSettlement.test_what_is_no_event_is_buried_and_the_drain_goes_on: "as above",
+    BatchSettlement.test_what_is_no_event_is_buried_and_the_haul_goes_on: "as above",
 }
 """The promises that no saboteur breaks, and why."""
 

@@ -18,7 +18,7 @@ BROAD_HANDLERS: dict[str, str] = {
     "backends/nats/queue_questions.py": "a responder's fault is its asker's answer, never silence",
     "cli/__init__.py": "the outermost supervisor: a fault of ours is told in one line, its stack on request",
     "llm/endpoint.py": "what vendors' SDKs raise over a broken answer has no common root; it is classified, once",
-    "queue/batches.py": "a partition key that cannot be told costs its event its company, not the drain its handling",
+    "queue/batches.py": "a partition key that cannot be told costs its event its company, not the haul its handling",
     "seats/host.py": "a defect met with one seat must not end the renews and claims of all the others",
     "store/readers.py": "a caller's function failed: its error is that caller's answer, and the thread goes on",
     "store/writer.py": "as in the readers; the thread's own failure is told to whoever opened it",

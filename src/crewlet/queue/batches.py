@@ -1,4 +1,4 @@
-"""Batches: how a drain is collected, cut into partitions, and in which order these are worked (S2)."""
+"""Batches: how a haul is collected, cut into partitions, and in which order these are worked (S2)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PartitionKey = Callable[[Event], str]
 
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
-    """How a drain is collected: for how long after its first message, and how many messages at most.
+    """How a haul is collected: for how long after its first message, and how many messages at most.
 
     Values out of range are cut to it on every construction, so that no caller gets past the bound; the company
     document refuses them at load, from the same constants (E-064).
@@ -37,7 +37,7 @@ class BatchOptions:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One partition of a drain, its deliveries by their events' own timestamps, the oldest first."""
+    """One partition of a haul, its deliveries by their events' own timestamps, the oldest first."""
 
     subscription: Subscription
     key: str
@@ -56,13 +56,13 @@ BatchHandler = Callable[[Batch], Awaitable[Outcome]]
 """Works one partition and says what becomes of all of it. An exception counts as ``Nak``."""
 
 
-def partitions_of(subscription: Subscription, drained: Iterable[Delivery], partition: PartitionKey) -> list[Batch]:
-    """The partitions of one drain in the order in which they are worked: the oldest conversation first (E-066).
+def partitions_of(subscription: Subscription, hauled: Iterable[Delivery], partition: PartitionKey) -> list[Batch]:
+    """The partitions of one haul in the order in which they are worked: the oldest conversation first (E-066).
 
     A key function that fails gives its event a partition of its own: one malformed event must not hold up the others.
     """
     by_key: dict[str, list[Delivery]] = {}
-    for delivery in drained:
+    for delivery in hauled:
         by_key.setdefault(_key_of(delivery, partition), []).append(delivery)
     batches = [Batch(subscription, key, tuple(sorted(deliveries, key=_age))) for key, deliveries in by_key.items()]
     return sorted(batches, key=lambda batch: _age(batch.deliveries[0]))

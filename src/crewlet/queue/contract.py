@@ -134,10 +134,10 @@ class EventQueue(Protocol):
         partition: PartitionKey,
         options: Callable[[], BatchOptions] = BatchOptions,
     ) -> None:
-        """Attach this process to whole drains: one partition after another, each acknowledged after its call (E-057).
+        """Attach this process to whole hauls: one partition after another, each acknowledged after its call (E-057).
 
-        ``options`` is asked before each drain, so that a changed window or cap holds from the next one on. A hold, a
-        quiesce, a deferral or a detach during the collection hands the whole drain back, and between two partitions
+        ``options`` is asked before each haul, so that a changed window or cap holds from the next one on. A hold, a
+        quiesce, a deferral or a detach during the collection hands the whole haul back, and between two partitions
         the rest of it: one delivery dearer each, whatever is spent becoming a dead letter. Raises ``ValueError`` if
         this process is attached already.
         """

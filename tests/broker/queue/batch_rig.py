@@ -1,4 +1,4 @@
-"""What the tests of drains share: events of conversations, and a handler that keeps each partition it was handed."""
+"""What the tests of hauls share: events of conversations, and a handler that keeps each partition it was handed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drains on a real broker: what is collected, how it is cut, what each partition's outcome does to which messages."""
+"""Hauls on a real broker: what is collected, how it is cut, what each partition's outcome does to which messages."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ async def counted(node: Node, *, pending: int) -> None:
 
 
 async def empty(node: Node) -> None:
-    async def drained() -> bool:
+    async def nothing_stored() -> bool:
         return await node.stored() == 0
 
-    await wait_until(drained, what="an empty mailbox")
+    await wait_until(nothing_stored, what="an empty mailbox")
 
 
 @pytest.mark.spec("E-057")
-async def test_waiting_mail_is_one_drain_cut_by_conversation(node: Node) -> None:
+async def test_waiting_mail_is_one_haul_cut_by_conversation(node: Node) -> None:
     handler = BatchRecorder()
     await mail(node, "a1", "b1", "a2", "c1", "b2")
 
@@ -58,7 +58,7 @@ async def test_waiting_mail_is_one_drain_cut_by_conversation(node: Node) -> None
     await empty(node)
 
 
-async def test_a_drain_begins_with_a_message_that_was_waited_for(node: Node) -> None:
+async def test_a_haul_begins_with_a_message_that_was_waited_for(node: Node) -> None:
     handler = BatchRecorder()
     await attach(node, handler)
 
@@ -71,7 +71,7 @@ async def test_a_drain_begins_with_a_message_that_was_waited_for(node: Node) -> 
 
 
 @pytest.mark.spec("E-057")
-async def test_a_drain_is_capped(node: Node) -> None:
+async def test_a_haul_is_capped(node: Node) -> None:
     handler = BatchRecorder()
     await mail(node, *(f"a{number}" for number in range(7)))
 
@@ -98,7 +98,7 @@ async def test_the_linger_counts_from_the_first_message(node: Node) -> None:
 
 
 @pytest.mark.spec("E-057")
-async def test_a_full_drain_does_not_wait_out_its_linger(node: Node) -> None:
+async def test_a_full_haul_does_not_wait_out_its_linger(node: Node) -> None:
     handler = BatchRecorder()
     await mail(node, "a1", "a2")
 
@@ -109,7 +109,7 @@ async def test_a_full_drain_does_not_wait_out_its_linger(node: Node) -> None:
     assert handler.ids == [["a1", "a2"]]
 
 
-async def test_the_options_are_asked_before_each_drain(node: Node) -> None:
+async def test_the_options_are_asked_before_each_haul(node: Node) -> None:
     handler = BatchRecorder()
     caps = iter([1, 2])
     last = 3
@@ -181,7 +181,7 @@ async def test_a_crash_during_the_collection_loses_nothing(company: Company) -> 
     async def collecting() -> bool:
         return await second.held() == 2
 
-    await wait_until(collecting, what="a drain that collects")
+    await wait_until(collecting, what="a haul that collects")
     await first.vanish()
     await second.queue.release_held(INBOX)
     await attach(second, heir)
@@ -242,7 +242,7 @@ async def test_a_partition_of_mixed_counts_tells_both_numbers(node: Node) -> Non
 
 @pytest.mark.spec("E-060")
 @pytest.mark.parametrize("verb", ["hold", "quiesce", "detach"])
-async def test_a_stop_during_the_collection_hands_the_whole_drain_back(company: Company, verb: str) -> None:
+async def test_a_stop_during_the_collection_hands_the_whole_haul_back(company: Company, verb: str) -> None:
     node, other = await company.node("node"), await company.node("other")
     handler, heir = BatchRecorder(), BatchRecorder()
     await mail(node, "a1", "b1")
@@ -251,7 +251,7 @@ async def test_a_stop_during_the_collection_hands_the_whole_drain_back(company: 
     async def collecting() -> bool:
         return await node.held() == 2
 
-    await wait_until(collecting, what="a drain that collects")
+    await wait_until(collecting, what="a haul that collects")
     match verb:
         case "hold":
             await node.queue.hold(INBOX, "pause")
@@ -313,7 +313,7 @@ async def test_a_detach_gives_the_rest_back_without_waiting_for_the_running_call
 
 
 @pytest.mark.spec("E-061")
-async def test_the_rest_of_a_stopped_drain_is_buried_where_its_budget_is_spent(company: Company) -> None:
+async def test_the_rest_of_a_stopped_haul_is_buried_where_its_budget_is_spent(company: Company) -> None:
     once = QueueConfig(ack_wait_s=20.0, max_deliver=1)
     node = await company.node(config=once)
     handler = GatedBatches()
@@ -361,7 +361,7 @@ async def test_an_unreadable_event_is_buried_alone(node: Node) -> None:
     assert await node.stored(topics.STREAM_DLQ) == 1
 
 
-async def test_the_clocks_of_a_whole_drain_are_extended_while_it_is_worked(company: Company) -> None:
+async def test_the_clocks_of_a_whole_haul_are_extended_while_it_is_worked(company: Company) -> None:
     node = await company.node(config=QueueConfig(ack_wait_s=0.6, max_deliver=4))
     handler = GatedBatches()
     await mail(node, "a1", "b1")
@@ -376,7 +376,7 @@ async def test_the_clocks_of_a_whole_drain_are_extended_while_it_is_worked(compa
 
 
 @pytest.mark.spec("E-065")
-async def test_a_drain_that_outlasts_the_ack_window_comes_again_as_the_same_messages(company: Company) -> None:
+async def test_a_haul_that_outlasts_the_ack_window_comes_again_as_the_same_messages(company: Company) -> None:
     brief = QueueConfig(ack_wait_s=0.5, max_deliver=4)
     first, second = await company.node("first", config=brief), await company.node("second", config=brief)
     handler, heir = GatedBatches(), BatchRecorder()
@@ -403,7 +403,7 @@ async def test_a_process_is_attached_once_in_whichever_way(node: Node) -> None:
         await attach(node, BatchRecorder())
 
 
-async def test_a_drain_goes_on_after_the_link_dropped(company: Company) -> None:
+async def test_a_haul_goes_on_after_the_link_dropped(company: Company) -> None:
     node = await company.node()
     handler = BatchRecorder()
     await attach(node, handler)
@@ -430,7 +430,7 @@ async def test_options_that_fail_leave_the_seat_working(node: Node) -> None:
     await handler.handled(1)
 
 
-async def test_no_request_is_left_at_the_broker_after_a_drain(node: Node) -> None:
+async def test_no_request_is_left_at_the_broker_after_a_haul(node: Node) -> None:
     handler = GatedBatches()
     await mail(node, "a1")
     await attach(node, handler, BatchOptions(linger_s=0.2))
@@ -471,7 +471,7 @@ async def test_holds_at_any_instant_lose_nothing_and_repeat_nothing(company: Com
     assert sorted(handled) == sorted(wanted)
 
 
-async def test_closing_during_a_drain_leaves_nothing_behind(company: Company) -> None:
+async def test_closing_during_a_haul_leaves_nothing_behind(company: Company) -> None:
     node, other = await company.node("node"), await company.node("other")
     handler, heir = GatedBatches(), BatchRecorder()
     await mail(node, "a1", "b1")
@@ -486,7 +486,7 @@ async def test_closing_during_a_drain_leaves_nothing_behind(company: Company) ->
     assert heir.ids == [["b1"]]
 
 
-async def test_what_a_drain_collects_is_not_taken_for_lost(company: Company) -> None:
+async def test_what_a_haul_collects_is_not_taken_for_lost(company: Company) -> None:
     delayed: list[DelayedInfo] = []
 
     def through(wire: Wire) -> Wire:
@@ -501,7 +501,7 @@ async def test_what_a_drain_collects_is_not_taken_for_lost(company: Company) -> 
     async def collecting() -> bool:
         return await other.held() == 1
 
-    await wait_until(collecting, what="a drain that collects")
+    await wait_until(collecting, what="a haul that collects")
     delayed[0].gate.set()
     await delayed[0].answered.wait()
     await node.queue.hold(INBOX, "end of the test")

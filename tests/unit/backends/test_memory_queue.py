@@ -188,19 +188,19 @@ async def test_where_the_dead_letters_are_full_poison_stays_and_is_tried_again_l
 
 
 async def test_no_more_is_held_of_a_mailbox_than_the_real_broker_allows(company: Company) -> None:
-    drain = BatchOptions(max_events=limits.MAX_BATCH_EVENTS)
-    clients = [company.client(f"node-{n}") for n in range(limits.ACK_PENDING_MAX // drain.max_events + 1)]
+    haul = BatchOptions(max_events=limits.MAX_BATCH_EVENTS)
+    clients = [company.client(f"node-{n}") for n in range(limits.ACK_PENDING_MAX // haul.max_events + 1)]
     await clients[0].ensure_subscription(INBOX)
-    await publish(clients[0], *(f"m{n}" for n in range(len(clients) * drain.max_events)))
+    await publish(clients[0], *(f"m{n}" for n in range(len(clients) * haul.max_events)))
 
     for client in clients:
-        await client.subscribe_batch(INBOX, Worker(stays=True).batch, partition=lambda _: "one", options=lambda: drain)
+        await client.subscribe_batch(INBOX, Worker(stays=True).batch, partition=lambda _: "one", options=lambda: haul)
     await moment()
 
     assert len(company.broker.held(INBOX)) == limits.ACK_PENDING_MAX
 
 
-async def test_a_detach_gives_the_rest_of_a_drain_to_the_successor_at_once(company: Company) -> None:
+async def test_a_detach_gives_the_rest_of_a_haul_to_the_successor_at_once(company: Company) -> None:
     first, second = company.client("first"), company.client("second")
     busy, heir = Worker(stays=True), Worker()
     await first.ensure_subscription(INBOX)

@@ -1,4 +1,4 @@
-"""A deferral of the queue's twin ends its drain, however late the broker hears of it."""
+"""A deferral of the queue's twin ends its haul, however late the broker hears of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def test_an_unquiesce_before_the_line_is_up_again_leaves_an_attachment_tha
             company.client(),
             company.client("two"),
         )
-        await publish_to_drain(other)
+        await publish_a_haul(other)
         await client.subscribe_batch(
             INBOX, worker.batch, partition=lambda event: event.id, options=lambda: BatchOptions(max_events=2)
         )
@@ -34,6 +34,6 @@ async def test_an_unquiesce_before_the_line_is_up_again_leaves_an_attachment_tha
         assert worker.ids == ["a", "a", "b"]
 
 
-async def publish_to_drain(client: MemoryQueue) -> None:
+async def publish_a_haul(client: MemoryQueue) -> None:
     await client.ensure_subscription(INBOX)
     await publish(client, "a", "b")

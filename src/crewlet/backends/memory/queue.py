@@ -124,7 +124,7 @@ class MemoryQueue(EventQueue):
         partition: PartitionKey,
         options: Callable[[], BatchOptions] = BatchOptions,
     ) -> None:
-        """Attach to whole drains; see ``EventQueue``."""
+        """Attach to whole hauls; see ``EventQueue``."""
         await self._attach(subscription, Work(handler, partition, options))
 
     async def hold(self, subscription: Subscription, name: str) -> None:

@@ -1,4 +1,4 @@
-"""One client's attachment to one of the twin's mailboxes: it takes a drain, works its partitions, reports outcomes."""
+"""One client's attachment to one of the twin's mailboxes: it takes a haul, works its partitions, reports outcomes."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ QUIESCED: Final = object()
 """Why an attachment stops that its caller quiesced, or whose handler deferred; holds are named by strings."""
 
 _RELEASING: Final = object()
-_STOPPED: Final = Defer("the drain was stopped before its turn came")
+_STOPPED: Final = Defer("the haul was stopped before its turn came")
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is done with a drain: who works it, what of it belongs together, and how it is collected (E-057)."""
+    """What is done with a haul: who works it, what of it belongs together, and how it is collected (E-057)."""
 
     handler: BatchHandler
     partition: PartitionKey
@@ -53,7 +53,7 @@ class Work:
 
 
 def work_of_one(handler: Handler) -> Work:
-    """One delivery at a time: a drain of one, which is one partition."""
+    """One delivery at a time: a haul of one, which is one partition."""
 
     async def work(batch: Batch) -> Outcome:
         return await handler(batch.deliveries[0])
@@ -74,9 +74,9 @@ class AttachmentParts:
 
 
 class Attachment:
-    """Takes mail while nothing stops it and its line is up, one drain settled before the next is taken.
+    """Takes mail while nothing stops it and its line is up, one haul settled before the next is taken.
 
-    Every stop acts at once, before its caller goes on: what was collected, and what of a drain no handler has seen
+    Every stop acts at once, before its caller goes on: what was collected, and what of a haul no handler has seen
     when the attachment ends, is back in the mailbox when the call returns. ``stops`` were there before the attach.
     """
 
@@ -182,11 +182,11 @@ class Attachment:
     async def _run(self) -> None:
         while not self._ended:
             await self._collect()
-            if drain := self._collected:
+            if haul := self._collected:
                 self._collected = []
                 self._idle.clear()
                 try:
-                    await self._work_off(drain)
+                    await self._work_off(haul)
                 finally:
                     self._idle.set()
 
@@ -235,10 +235,10 @@ class Attachment:
         self._news.clear()
         await self._news.wait()
 
-    async def _work_off(self, drain: list[Held]) -> None:
+    async def _work_off(self, haul: list[Held]) -> None:
         known: dict[int, Held] = {}
         deliveries: list[Delivery] = []
-        for held in drain:
+        for held in haul:
             if (delivery := await self._delivery_of(held)) is not None:
                 deliveries.append(delivery)
                 known[id(delivery)] = held
@@ -253,7 +253,7 @@ class Attachment:
             await self._report(outcome, known)
             self._at_work = []
             if isinstance(outcome, Defer):
-                # The rest went back with it; it is over for this drain, though somebody unquiesced meanwhile.
+                # The rest went back with it; it is over for this haul, though somebody unquiesced meanwhile.
                 break
         rest, self._undispatched = [*self._undispatched.values()], {}
         await self._settlement.settle(self._mailbox, rest, _STOPPED)
@@ -263,7 +263,7 @@ class Attachment:
             await self._settlement.settle(self._mailbox, self._at_work, outcome)
             return
         self._stops.add(QUIESCED)
-        # In the order in which the drain came, so that the head of the mailbox is what it was.
+        # In the order in which the haul came, so that the head of the mailbox is what it was.
         mine, rest = {id(held) for held in self._at_work}, {id(held) for held in self._undispatched.values()}
         back = [held for held in known.values() if id(held) in mine | rest]
         self._undispatched = {}

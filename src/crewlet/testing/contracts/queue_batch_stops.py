@@ -1,4 +1,4 @@
-"""Promises about stops in the middle of a drain: the rest goes back, one delivery dearer each."""
+"""Promises about stops in the middle of a haul: the rest goes back, one delivery dearer each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BatchStops(Contract):
     """What a stop in the middle does: the rest goes back, one delivery dearer."""
 
     @pytest.mark.spec("E-060")
-    async def test_a_hold_during_the_collection_hands_the_whole_drain_back(self, queue: QueueHarness) -> None:
+    async def test_a_hold_during_the_collection_hands_the_whole_haul_back(self, queue: QueueHarness) -> None:
         client, handler = await waiting(queue), BatchRecorder()
         await attach(client, queue, handler, linger_s=2.0)
         await client.publish(queue.inbox().topic, event("m1", talk="a", age=2))
@@ -35,7 +35,7 @@ class BatchStops(Contract):
         assert (while_held, heir.ids, handler.ids) == (([], 1), ["m1"], [])
         assert heir.headrooms == [queue.config.max_deliver - 2]
 
-    async def test_a_quiesce_during_the_collection_hands_the_whole_drain_back(self, queue: QueueHarness) -> None:
+    async def test_a_quiesce_during_the_collection_hands_the_whole_haul_back(self, queue: QueueHarness) -> None:
         client, handler = await waiting(queue), BatchRecorder()
         await attach(client, queue, handler, linger_s=2.0)
         await client.publish(queue.inbox().topic, event("m1", talk="a", age=2))
@@ -47,7 +47,7 @@ class BatchStops(Contract):
 
         assert (handler.ids, heir.ids, heir.headrooms) == ([], ["m1"], [queue.config.max_deliver - 2])
 
-    async def test_a_detach_during_the_collection_hands_the_whole_drain_back(self, queue: QueueHarness) -> None:
+    async def test_a_detach_during_the_collection_hands_the_whole_haul_back(self, queue: QueueHarness) -> None:
         client, handler = await waiting(queue), BatchRecorder()
         await attach(client, queue, handler, linger_s=2.0)
         await client.publish(queue.inbox().topic, event("m1", talk="a", age=2))
@@ -72,7 +72,7 @@ class BatchStops(Contract):
         assert heir.headrooms == [queue.config.max_deliver - 2] * 2
 
     @pytest.mark.spec("E-061")
-    async def test_a_hold_between_two_partitions_stops_the_drain(self, queue: QueueHarness) -> None:
+    async def test_a_hold_between_two_partitions_stops_the_haul(self, queue: QueueHarness) -> None:
         client = await waiting(queue, *(event(f"m{n}", talk=f"t{n}", age=9 - n) for n in range(3)))
         worked = BatchRecorder()
 
@@ -93,7 +93,7 @@ class BatchStops(Contract):
         assert heir.headrooms == [queue.config.max_deliver - 2] * 2
 
     @pytest.mark.spec("E-061")
-    async def test_a_detach_between_two_partitions_stops_the_drain(self, queue: QueueHarness) -> None:
+    async def test_a_detach_between_two_partitions_stops_the_haul(self, queue: QueueHarness) -> None:
         client = await waiting(queue, *(event(f"m{n}", talk=f"t{n}", age=9 - n) for n in range(3)))
         worked = BatchRecorder()
 
@@ -111,7 +111,7 @@ class BatchStops(Contract):
         assert sorted(heir.ids) == ["m1", "m2"]
 
     @pytest.mark.spec("E-061")
-    async def test_what_is_spent_when_a_drain_stops_is_buried(self, queue: QueueHarness) -> None:
+    async def test_what_is_spent_when_a_haul_stops_is_buried(self, queue: QueueHarness) -> None:
         client, spends = await waiting(queue, event("spent", talk="b", age=1)), queue.config.max_deliver - 1
         spending = BatchRecorder(*[Nak()] * (spends - 1), Defer("the lease moved"))
         await attach(client, queue, spending)

@@ -1,4 +1,4 @@
-"""Promises about batches: how a drain is collected, cut into partitions, worked and settled."""
+"""Promises about batches: how a haul is collected, cut into partitions, worked and settled."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ async def attach(
 
 
 class BatchCollection(Contract):
-    """What one drain takes, and in which order it is worked."""
+    """What one haul takes, and in which order it is worked."""
 
     @pytest.mark.spec("E-057")
-    async def test_what_waits_is_drained_whole_and_cut_by_the_callers_key(self, queue: QueueHarness) -> None:
+    async def test_what_waits_is_taken_whole_and_cut_by_the_callers_key(self, queue: QueueHarness) -> None:
         mail = [event(f"m{n}", talk=key, age=10 - n) for n, key in enumerate("abab")]
         client, handler = await waiting(queue, *mail), BatchRecorder()
         await queue.disturb()
@@ -71,7 +71,7 @@ class BatchCollection(Contract):
         assert handler.ids == [["first", "second", "third"]]
 
     @pytest.mark.spec("E-057")
-    async def test_a_drain_takes_no_more_than_its_cap(self, queue: QueueHarness) -> None:
+    async def test_a_haul_takes_no_more_than_its_cap(self, queue: QueueHarness) -> None:
         client = await waiting(queue, *(event(f"m{n}", talk="a", age=10 - n) for n in range(5)))
         handler = BatchRecorder()
 
@@ -81,7 +81,7 @@ class BatchCollection(Contract):
         assert handler.ids == [["m0", "m1"], ["m2", "m3"], ["m4"]]
 
     @pytest.mark.spec("E-057")
-    async def test_arrivals_inside_the_linger_window_join_the_drain(self, queue: QueueHarness) -> None:
+    async def test_arrivals_inside_the_linger_window_join_the_haul(self, queue: QueueHarness) -> None:
         client, handler = await waiting(queue), BatchRecorder()
         await attach(client, queue, handler, linger_s=1.5)
 
@@ -107,7 +107,7 @@ class BatchCollection(Contract):
         assert 0.7 < handler.started_at_s[0] - published_at_s < 1.4
         assert len(handler.ids[0]) in {2, 3, 4}
 
-    async def test_a_full_drain_does_not_wait_out_its_window(self, queue: QueueHarness) -> None:
+    async def test_a_full_haul_does_not_wait_out_its_window(self, queue: QueueHarness) -> None:
         client = await waiting(queue, *(event(f"m{n}", talk="a", age=10 - n) for n in range(2)))
         handler, started_at_s = BatchRecorder(), queue.now_s()
 
@@ -117,7 +117,7 @@ class BatchCollection(Contract):
         assert handler.started_at_s[0] - started_at_s < 4.0
         assert handler.ids == [["m0", "m1"]]
 
-    async def test_changed_options_hold_from_the_next_drain_on(self, queue: QueueHarness) -> None:
+    async def test_changed_options_hold_from_the_next_haul_on(self, queue: QueueHarness) -> None:
         client = await waiting(queue, *(event(f"m{n}", talk="a", age=10 - n) for n in range(4)))
         caps, handler = [1, 3], BatchRecorder()
 
@@ -215,7 +215,7 @@ class BatchSettlement(Contract):
         await buried(queue, queue.inbox())
         assert handler.ids == [["old", "new"], ["new"]]
 
-    async def test_what_is_no_event_is_buried_and_the_drain_goes_on(self, queue: QueueHarness) -> None:
+    async def test_what_is_no_event_is_buried_and_the_haul_goes_on(self, queue: QueueHarness) -> None:
         client = await waiting(queue, event("m0", talk="a", age=2))
         await queue.publish_raw(queue.inbox().topic, b"no event at all")
         await client.publish(queue.inbox().topic, event("m1", talk="a", age=1))

@@ -146,7 +146,7 @@ class _Run:
         return {"nak": Nak("as the program says"), "defer": Defer("as the program says")}.get(answer, Ack())
 
     async def _work_batch(self, batch: Batch) -> Outcome:
-        # A failure's pause ends for each message apart, which leaves open what the next drain takes together.
+        # A failure's pause ends for each message apart, which leaves open what the next haul takes together.
         self.calls.append(tuple(delivery.event.id for delivery in batch.deliveries))
         answers = [self._note(delivery) for delivery in batch.deliveries]
         return Defer("as the program says") if "defer" in answers else Ack()

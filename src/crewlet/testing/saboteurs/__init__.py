@@ -2,7 +2,7 @@
 
 from crewlet.testing.saboteurs.queue_batch_faults import BATCH_FAULTS
 from crewlet.testing.saboteurs.queue_budget_faults import BUDGET_FAULTS
-from crewlet.testing.saboteurs.queue_drain_faults import DRAIN_FAULTS
+from crewlet.testing.saboteurs.queue_haul_faults import HAUL_FAULTS
 from crewlet.testing.saboteurs.queue_holder_faults import HOLDER_FAULTS
 from crewlet.testing.saboteurs.queue_letting_go_faults import LETTING_GO_FAULTS
 from crewlet.testing.saboteurs.queue_listening_faults import LISTENING_FAULTS
@@ -21,7 +21,7 @@ QUEUE_SABOTEURS: tuple[type[QueueSaboteur], ...] = (
     *PUBLISHING_FAULTS,
     *MAILBOX_FAULTS,
     *BATCH_FAULTS,
-    *DRAIN_FAULTS,
+    *HAUL_FAULTS,
     *LISTENING_FAULTS,
 )
 """The saboteurs of the event queue's suite."""

@@ -1,4 +1,4 @@
-"""Saboteurs of what a drain takes, and of the order in which it is worked."""
+"""Saboteurs of what a haul takes, and of the order in which it is worked."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from crewlet.queue import (
     Subscription,
 )
 from crewlet.testing.contracts import BatchCollection
-from crewlet.testing.saboteurs.queue_batch_saboteur import BatchFault, Options, WholeDrainFault
+from crewlet.testing.saboteurs.queue_batch_saboteur import BatchFault, Options, WholeHaulFault
 from crewlet.testing.saboteurs.queue_saboteur import QueueSaboteur
 
 __all__ = ["BATCH_FAULTS"]
 
 
 class KeysAreIgnored(BatchFault):
-    """All of a drain is one partition."""
+    """All of a haul is one partition."""
 
-    caught_by = BatchCollection.test_what_waits_is_drained_whole_and_cut_by_the_callers_key
+    caught_by = BatchCollection.test_what_waits_is_taken_whole_and_cut_by_the_callers_key
 
     def key(self, partition: PartitionKey) -> PartitionKey:
         return lambda _: "all"
 
 
-class DrainsAreSingle(BatchFault):
-    """A drain takes one message."""
+class HaulsAreSingle(BatchFault):
+    """A haul takes one message."""
 
-    caught_by = BatchCollection.test_what_waits_is_drained_whole_and_cut_by_the_callers_key
+    caught_by = BatchCollection.test_what_waits_is_taken_whole_and_cut_by_the_callers_key
 
     def window(self, options: Options) -> Options:
         return lambda: replace(options(), max_events=1)
 
 
-class NewestConversationFirst(WholeDrainFault):
+class NewestConversationFirst(WholeHaulFault):
     """Partitions are worked the wrong way round."""
 
     caught_by = BatchCollection.test_the_oldest_conversation_is_worked_first
 
-    async def drained(self, batches: list[Batch], handler: BatchHandler) -> Outcome:
+    async def worked(self, batches: list[Batch], handler: BatchHandler) -> Outcome:
         for batch in reversed(batches):
             await handler(batch)
         return Ack()
@@ -63,18 +63,18 @@ class ArrivalDecides(BatchFault):
 
 
 class NoCap(BatchFault):
-    """A drain takes whatever waits."""
+    """A haul takes whatever waits."""
 
-    caught_by = BatchCollection.test_a_drain_takes_no_more_than_its_cap
+    caught_by = BatchCollection.test_a_haul_takes_no_more_than_its_cap
 
     def window(self, options: Options) -> Options:
         return lambda: replace(options(), max_events=100)
 
 
 class NoLinger(BatchFault):
-    """A drain does not wait for company."""
+    """A haul does not wait for company."""
 
-    caught_by = BatchCollection.test_arrivals_inside_the_linger_window_join_the_drain
+    caught_by = BatchCollection.test_arrivals_inside_the_linger_window_join_the_haul
 
     def window(self, options: Options) -> Options:
         return lambda: replace(options(), linger_s=0.0)
@@ -89,10 +89,10 @@ class TheWindowIsDoubled(BatchFault):
         return lambda: replace(options(), linger_s=2 * options().linger_s)
 
 
-class FullDrainsWait(BatchFault):
+class FullHaulsWait(BatchFault):
     """The window is waited out whatever happens."""
 
-    caught_by = BatchCollection.test_a_full_drain_does_not_wait_out_its_window
+    caught_by = BatchCollection.test_a_full_haul_does_not_wait_out_its_window
 
     def worked(self, subscription: Subscription, handler: BatchHandler, options: Options) -> BatchHandler:
         async def between(batch: Batch) -> Outcome:
@@ -105,7 +105,7 @@ class FullDrainsWait(BatchFault):
 class OptionsAreAskedOnce(BatchFault):
     """A changed window is not noticed."""
 
-    caught_by = BatchCollection.test_changed_options_hold_from_the_next_drain_on
+    caught_by = BatchCollection.test_changed_options_hold_from_the_next_haul_on
 
     def window(self, options: Options) -> Options:
         first = options()
@@ -140,13 +140,13 @@ class ASecondAttachIsTaken(QueueSaboteur):
 
 BATCH_FAULTS: tuple[type[QueueSaboteur], ...] = (
     KeysAreIgnored,
-    DrainsAreSingle,
+    HaulsAreSingle,
     NewestConversationFirst,
     ArrivalDecides,
     NoCap,
     NoLinger,
     TheWindowIsDoubled,
-    FullDrainsWait,
+    FullHaulsWait,
     OptionsAreAskedOnce,
     AFailingKeyJoinsTheOthers,
     ASecondAttachIsTaken,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from crewlet.queue import Batch, BatchHandler, BatchOptions, Outcome, PartitionKey, Subscription, partitions_of
 from crewlet.testing.saboteurs.queue_saboteur import QueueSaboteur
 
-__all__ = ["BatchFault", "Options", "WholeDrainFault"]
+__all__ = ["BatchFault", "Options", "WholeHaulFault"]
 
 Options = Callable[[], BatchOptions]
 
@@ -38,8 +38,8 @@ class BatchFault(QueueSaboteur):
         )
 
 
-class WholeDrainFault(QueueSaboteur):
-    """A saboteur that takes a drain whole and works its partitions in its own way, under one outcome."""
+class WholeHaulFault(QueueSaboteur):
+    """A saboteur that takes a haul whole and works its partitions in its own way, under one outcome."""
 
     async def subscribe_batch(
         self,
@@ -49,10 +49,10 @@ class WholeDrainFault(QueueSaboteur):
         partition: PartitionKey,
         options: Options = BatchOptions,
     ) -> None:
-        async def between(drain: Batch) -> Outcome:
-            return await self.drained(partitions_of(subscription, drain.deliveries, partition), handler)
+        async def between(haul: Batch) -> Outcome:
+            return await self.worked(partitions_of(subscription, haul.deliveries, partition), handler)
 
         await self.twin.subscribe_batch(subscription, between, partition=lambda _: "all", options=options)
 
-    async def drained(self, batches: list[Batch], handler: BatchHandler) -> Outcome:
+    async def worked(self, batches: list[Batch], handler: BatchHandler) -> Outcome:
         raise NotImplementedError

@@ -77,12 +77,10 @@ class Actors:
             await self._release(client, mailbox)
         held = {(place.event_id, place.deliveries) for place in self._held_by(client, mailbox)}
         holds = client.early_holds.get(mailbox, set())
-        attached = Attached(client, mailbox, step.drains, step.options, frozenset(held), {*holds})
+        attached = Attached(client, mailbox, step.hauls, step.options, frozenset(held), {*holds})
         hands = Hands(attached, self.script, self.ledger, self._checkers)
-        self.ledger.trace.add(
-            f"{client.node} attaches to {mailbox.topic} ({mailbox.group}){' in drains' * step.drains}"
-        )
-        if step.drains:
+        self.ledger.trace.add(f"{client.node} attaches to {mailbox.topic} ({mailbox.group}){' in hauls' * step.hauls}")
+        if step.hauls:
             await client.queue.subscribe_batch(mailbox, hands.batch, partition=key_of, options=lambda: step.options)
         else:
             await client.queue.subscribe(mailbox, hands.one)
@@ -92,7 +90,7 @@ class Actors:
         self.ledger.counts["attaches"] += 1
 
     async def _attach_again(self, client: Client, mailbox: Subscription) -> None:
-        intruder = Attached(client, mailbox, drains=False, options=BatchOptions(), began_with=frozenset(), holds=set())
+        intruder = Attached(client, mailbox, hauls=False, options=BatchOptions(), began_with=frozenset(), holds=set())
         intruder.closed_at_s = self.ledger.now_s()
         hands = Hands(intruder, self.script, self.ledger, self._checkers)
         try:

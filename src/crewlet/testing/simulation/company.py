@@ -67,7 +67,7 @@ class Attached:
 
     client: Client
     mailbox: Subscription
-    drains: bool
+    hauls: bool
     options: BatchOptions
     began_with: frozenset[tuple[str, int]]
     holds: set[str]

@@ -1,4 +1,4 @@
-"""Checkers of order: who is served first in a mailbox, and how a drain is cut and worked."""
+"""Checkers of order: who is served first in a mailbox, and how a haul is cut and worked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crewlet.testing.simulation.checkers import Checker
 from crewlet.testing.simulation.company import Handling
 from crewlet.testing.simulation.ledger import Ledger
 
-__all__ = ["Drains", "Order", "key_of"]
+__all__ = ["Hauls", "Order", "key_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class _Claim:
 class Order(Checker):
     """Mail is served as published; a failure behind what was waiting, a deferral or a released message at the head.
 
-    A drain is taken whole, so what counts is who still waits, untouched, when another's turn has come.
+    A haul is taken whole, so what counts is who still waits, untouched, when another's turn has come.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -89,10 +89,10 @@ class Order(Checker):
                 self.ledger.found("order", f"{event_id} was served before {first}, which had been handed back")
 
 
-class Drains(Checker):
-    """A drain is within its cap, cut whole by key, and worked by age: of conversations, and of events in each.
+class Hauls(Checker):
+    """A haul is within its cap, cut whole by key, and worked by age: of conversations, and of events in each.
 
-    What of a drain has not had its turn is what its node holds and no handler of that node has seen.
+    What of a haul has not had its turn is what its node holds and no handler of that node has seen.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -100,14 +100,14 @@ class Drains(Checker):
         self._seen: dict[tuple[Subscription, str, str], int] = {}
 
     def started(self, handling: Handling) -> None:
-        """Compare the partition with what is left of its drain."""
+        """Compare the partition with what is left of its haul."""
         for event_id, delivery in handling.deliveries.items():
             self._seen[handling.mailbox, handling.node, event_id] = delivery
         events = handling.events
         if [*events] != sorted(events, key=_age):
-            self.ledger.found("drains", f"{[event.id for event in events]} are not in the order of their timestamps")
-        if {key_of(event) for event in events} != {handling.key} and handling.attached.drains:
-            self.ledger.found("drains", f"{[event.id for event in events]} are not all of key {handling.key}")
+            self.ledger.found("hauls", f"{[event.id for event in events]} are not in the order of their timestamps")
+        if {key_of(event) for event in events} != {handling.key} and handling.attached.hauls:
+            self.ledger.found("hauls", f"{[event.id for event in events]} are not all of key {handling.key}")
         if not self.ledger.may_have_lost(handling.attached):
             self._compare_with_rest(handling, self._rest(handling))
 
@@ -122,18 +122,18 @@ class Drains(Checker):
         ]
 
     def _compare_with_rest(self, handling: Handling, rest: list[str]) -> None:
-        cap = handling.attached.options.max_events if handling.attached.drains else 1
+        cap = handling.attached.options.max_events if handling.attached.hauls else 1
         if len(handling.events) + len(rest) > cap:
-            self.ledger.found("drains", f"{len(handling.events) + len(rest)} messages in a drain of {cap}")
+            self.ledger.found("hauls", f"{len(handling.events) + len(rest)} messages in a haul of {cap}")
         for event_id in rest:
             event = self.ledger.published.get((handling.mailbox, event_id))
             if event is None:
                 continue
             key = key_of(event)
             if key == handling.key:
-                self.ledger.found("drains", f"{event_id} of key {key} was left out of its partition")
+                self.ledger.found("hauls", f"{event_id} of key {key} was left out of its partition")
             elif _age(event) < _age(handling.events[0]):
-                self.ledger.found("drains", f"{handling.key} was worked before {key}, whose {event_id} is older")
+                self.ledger.found("hauls", f"{handling.key} was worked before {key}, whose {event_id} is older")
 
 
 def _untouched(waiting: dict[str, int]) -> dict[str, int]:

@@ -52,11 +52,11 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """A client attaches, one delivery at a time or in drains; after a lapse as the successor, who releases first."""
+    """A client attaches, one delivery at a time or in hauls; after a lapse as the successor, who releases first."""
 
     client: int
     mailbox: int
-    drains: bool
+    hauls: bool
     options: BatchOptions
 
 

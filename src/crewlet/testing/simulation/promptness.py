@@ -46,7 +46,7 @@ class Promptness(Checker):
                 continue
             known, since_s = before.get(attached, (idle, now_s))
             self._idle[attached] = idle, since_s if known == idle else now_s
-            window_s = attached.options.linger_s if idle.collected and attached.drains else 0.0
+            window_s = attached.options.linger_s if idle.collected and attached.hauls else 0.0
             if known == idle and now_s - since_s > window_s + _PATIENCE_S:
                 what = "works not what it collected" if idle.collected else "takes nothing"
                 self.ledger.found("promptness", f"{attached.client.node} {what}: {idle.event_id} since {since_s:.3f}")

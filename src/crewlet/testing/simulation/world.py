@@ -12,7 +12,7 @@ from crewlet.testing.simulation.checkers import Budget, Checker, Custody, Fates,
 from crewlet.testing.simulation.company import Fault
 from crewlet.testing.simulation.ledger import Ledger
 from crewlet.testing.simulation.mail_view import MailView
-from crewlet.testing.simulation.order_checkers import Drains, Order
+from crewlet.testing.simulation.order_checkers import Hauls, Order
 from crewlet.testing.simulation.plan import Attach, Plan, Step
 from crewlet.testing.simulation.promptness import Promptness
 from crewlet.testing.simulation.trace import Trace
@@ -33,7 +33,7 @@ class World:
         clock = VirtualClock()
         broker = fault.broker(clock)
         self.ledger = Ledger(plan.config, plan.mailboxes, MailView(broker), Trace())
-        kinds: tuple[type[Checker], ...] = (Stops, Custody, Budget, Fates, Order, Drains, Promptness)
+        kinds: tuple[type[Checker], ...] = (Stops, Custody, Budget, Fates, Order, Hauls, Promptness)
         self._checkers = [kind(self.ledger) for kind in kinds]
         self._actors = Actors(plan, fault, broker, clock, self.ledger, self._checkers)
 
@@ -113,7 +113,7 @@ class World:
         await self._actors.close_all()
         heir = self._actors.client("heir")
         for number, mailbox in enumerate(self._plan.mailboxes):
-            await self._actors.attach(heir, mailbox, Attach(0, number, drains=False, options=BatchOptions()))
+            await self._actors.attach(heir, mailbox, Attach(0, number, hauls=False, options=BatchOptions()))
         await self._let_pass(_ACK_WAITS_OF_SWEEP * self._plan.config.ack_wait_s)
         for mailbox in self._plan.mailboxes:
             if left := self.ledger.view.places(mailbox):

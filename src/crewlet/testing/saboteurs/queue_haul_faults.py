@@ -1,4 +1,4 @@
-"""Saboteurs of what becomes of a drain: what its outcomes mean, and what stops it."""
+"""Saboteurs of what becomes of a haul: what its outcomes mean, and what stops it."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from crewlet.queue import (
     Subscription,
 )
 from crewlet.testing.contracts import BatchSettlement, BatchStops
-from crewlet.testing.saboteurs.queue_batch_saboteur import BatchFault, Options, WholeDrainFault
+from crewlet.testing.saboteurs.queue_batch_saboteur import BatchFault, Options, WholeHaulFault
 from crewlet.testing.saboteurs.queue_saboteur import OutcomeFault, QueueSaboteur
 
-__all__ = ["DRAIN_FAULTS"]
+__all__ = ["HAUL_FAULTS"]
 
 
-class AcknowledgedTogether(WholeDrainFault):
-    """Nothing is acknowledged before the whole drain was worked."""
+class AcknowledgedTogether(WholeHaulFault):
+    """Nothing is acknowledged before the whole haul was worked."""
 
     caught_by = BatchSettlement.test_partitions_are_worked_one_after_another_and_acknowledged_after_their_call
 
-    async def drained(self, batches: list[Batch], handler: BatchHandler) -> Outcome:
+    async def worked(self, batches: list[Batch], handler: BatchHandler) -> Outcome:
         for batch in batches:
             await handler(batch)
         return Ack()
 
 
-class OneFailureFailsAll(WholeDrainFault):
-    """A failing partition hands the whole drain back."""
+class OneFailureFailsAll(WholeHaulFault):
+    """A failing partition hands the whole haul back."""
 
     caught_by = BatchSettlement.test_a_failing_partition_hands_back_exactly_its_own
 
-    async def drained(self, batches: list[Batch], handler: BatchHandler) -> Outcome:
+    async def worked(self, batches: list[Batch], handler: BatchHandler) -> Outcome:
         failed = False
         for batch in batches:
             try:
@@ -80,7 +80,7 @@ class OneSpentBuriesAll(BatchFault):
 class HoldsLetACollectionFinish(QueueSaboteur):
     """A stop during a collection flushes it to the handler first."""
 
-    caught_by = BatchStops.test_a_hold_during_the_collection_hands_the_whole_drain_back
+    caught_by = BatchStops.test_a_hold_during_the_collection_hands_the_whole_haul_back
 
     async def hold(self, subscription: Subscription, name: str) -> None:
         await asyncio.sleep(2.5)
@@ -90,7 +90,7 @@ class HoldsLetACollectionFinish(QueueSaboteur):
 class QuiesceLetsACollectionFinish(QueueSaboteur):
     """A stop during a collection flushes it to the handler first."""
 
-    caught_by = BatchStops.test_a_quiesce_during_the_collection_hands_the_whole_drain_back
+    caught_by = BatchStops.test_a_quiesce_during_the_collection_hands_the_whole_haul_back
 
     async def quiesce(self, subscription: Subscription) -> None:
         await asyncio.sleep(2.5)
@@ -100,7 +100,7 @@ class QuiesceLetsACollectionFinish(QueueSaboteur):
 class DetachLosesACollection(QueueSaboteur):
     """A detach during a collection leaves it to the ack clock."""
 
-    caught_by = BatchStops.test_a_detach_during_the_collection_hands_the_whole_drain_back
+    caught_by = BatchStops.test_a_detach_during_the_collection_hands_the_whole_haul_back
 
     async def detach(self, subscription: Subscription) -> None:
         await asyncio.sleep(2.5)
@@ -108,7 +108,7 @@ class DetachLosesACollection(QueueSaboteur):
 
 
 class DeferralsStopNothing(BatchFault):
-    """After a deferral the rest of the drain is worked."""
+    """After a deferral the rest of the haul is worked."""
 
     caught_by = BatchStops.test_a_deferral_hands_back_its_partition_and_those_not_worked_yet
 
@@ -120,10 +120,10 @@ class DeferralsStopNothing(BatchFault):
         return between
 
 
-class HoldsWaitForTheDrain(QueueSaboteur):
+class HoldsWaitForTheHaul(QueueSaboteur):
     """A hold between two partitions is in force after the last."""
 
-    caught_by = BatchStops.test_a_hold_between_two_partitions_stops_the_drain
+    caught_by = BatchStops.test_a_hold_between_two_partitions_stops_the_haul
 
     async def hold(self, subscription: Subscription, name: str) -> None:
         self.tasks.start("hold", self._hold(subscription, name))
@@ -133,10 +133,10 @@ class HoldsWaitForTheDrain(QueueSaboteur):
         await self.twin.hold(subscription, name)
 
 
-class DetachWaitsForTheDrain(QueueSaboteur):
+class DetachWaitsForTheHaul(QueueSaboteur):
     """A detach between two partitions ends the attachment after the last."""
 
-    caught_by = BatchStops.test_a_detach_between_two_partitions_stops_the_drain
+    caught_by = BatchStops.test_a_detach_between_two_partitions_stops_the_haul
 
     async def detach(self, subscription: Subscription) -> None:
         self.tasks.start("detach", self._detach(subscription))
@@ -149,7 +149,7 @@ class DetachWaitsForTheDrain(QueueSaboteur):
 class StopsAreFree(OutcomeFault):
     """What goes back in a stop keeps its delivery."""
 
-    caught_by = BatchStops.test_what_is_spent_when_a_drain_stops_is_buried
+    caught_by = BatchStops.test_what_is_spent_when_a_haul_stops_is_buried
 
     async def subscribe_batch(
         self,
@@ -169,7 +169,7 @@ class StopsAreFree(OutcomeFault):
         return replace(delivery, headroom=3)
 
 
-DRAIN_FAULTS: tuple[type[QueueSaboteur], ...] = (
+HAUL_FAULTS: tuple[type[QueueSaboteur], ...] = (
     AcknowledgedTogether,
     OneFailureFailsAll,
     ThePartitionsHeadroomIsEverybodys,
@@ -178,7 +178,7 @@ DRAIN_FAULTS: tuple[type[QueueSaboteur], ...] = (
     QuiesceLetsACollectionFinish,
     DetachLosesACollection,
     DeferralsStopNothing,
-    HoldsWaitForTheDrain,
-    DetachWaitsForTheDrain,
+    HoldsWaitForTheHaul,
+    DetachWaitsForTheHaul,
     StopsAreFree,
 )
