@@ -1,4 +1,4 @@
-"""Turning names from outside into parts of a record's key."""
+"""Turning names from outside into parts of a record's key, and the patterns that listings take."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import hashlib
 import re
 from typing import Final
 
-__all__ = ["checked_key", "key_token"]
+__all__ = ["checked_key", "checked_pattern", "key_token"]
 
-_KEY: Final = re.compile(r"[-/_=A-Za-z0-9]+(\.[-/_=A-Za-z0-9]+)*")
+_TOKEN: Final = r"[-/_=A-Za-z0-9]+"  # noqa: S105 - a token of a key
+_KEY: Final = re.compile(rf"{_TOKEN}(\.{_TOKEN})*")
+_PATTERN: Final = re.compile(rf"{_TOKEN}(\.({_TOKEN}|\*))*(\.>)?")
 _PLAIN: Final = re.compile(r"[-_A-Za-z0-9]{1,80}")
 _DIGEST_DIGITS: Final = 40
 
@@ -18,6 +20,16 @@ def checked_key(key: str) -> str:
     if not _KEY.fullmatch(key):
         raise ValueError(f"{key!r} cannot be the key of a record")
     return key
+
+
+def checked_pattern(pattern: str) -> str:
+    """``pattern`` if it names one class of keys: its first token spelled out, then tokens, ``*``, a last ``>``.
+
+    Raises ``ValueError``: what names no class would answer with nothing, as an empty class does (C-058).
+    """
+    if not _PATTERN.fullmatch(pattern):
+        raise ValueError(f"{pattern!r} cannot be listed: a pattern begins with the class of its keys, as in 'seat.>'")
+    return pattern
 
 
 def key_token(name: str) -> str:

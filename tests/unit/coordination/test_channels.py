@@ -137,20 +137,20 @@ async def test_no_verb_takes_an_unreachable_store_for_an_answer(bucket: MemoryBu
 async def test_a_change_keeps_what_a_newer_build_wrote(bucket: MemoryBucket, channels: Channels) -> None:
     store = MemoryRecordStore(bucket)
     await channels.open(ASK)
-    record = await store.get("c1")
+    record = await store.get("channel.c1")
     assert record is not None
     newer = {**msgspec.json.decode(record.value), "mood": {"level": 3}}
-    await store.update("c1", msgspec.json.encode(newer), expected=record.revision)
+    await store.update("channel.c1", msgspec.json.encode(newer), expected=record.revision)
 
     await channels.close("c1", at=LATER)
 
-    rewritten = await store.get("c1")
+    rewritten = await store.get("channel.c1")
     assert rewritten is not None
     assert msgspec.json.decode(rewritten.value)["mood"] == {"level": 3}
 
 
 async def test_a_record_that_cannot_be_read_is_unknown(bucket: MemoryBucket, channels: Channels) -> None:
-    await MemoryRecordStore(bucket).create("c1", b'{"channel_id":"c1"}')
+    await MemoryRecordStore(bucket).create("channel.c1", b'{"channel_id":"c1"}')
 
     with pytest.raises(Unavailable):
         await channels.get("c1")

@@ -11,8 +11,33 @@ def test_each_slot_stands_once_in_the_table() -> None:
     assert len({slot.name for slot in SLOTS}) == len(SLOTS)
 
 
+_DAY_S = 24 * 3600.0
+
+
 def test_the_ages_are_those_of_the_table() -> None:
-    assert {slot.name: slot.age_s for slot in SLOTS} == {"ledger": 7 * 24 * 3600.0, "channels": None}
+    assert {slot.name: slot.age_s for slot in SLOTS} == {
+        "leases": 45.0,
+        "duties": 3 * 3600.0,
+        "epochs": None,
+        "config": None,
+        "status": 60.0,
+        "ledger": 7 * _DAY_S,
+        "claims": 1800.0,
+        "rate": 10.0,
+        "cooldowns": _DAY_S,
+        "budgets": 32 * _DAY_S,
+        "channels": None,
+        "fires": 7 * _DAY_S,
+        "rebases": 30 * _DAY_S,
+        "sandbox_runs": None,
+        "secrets": None,
+        "integrations": None,
+        "mailboxes": None,
+        "follows": 90 * _DAY_S,
+        "custody": 32 * _DAY_S,
+        "objects": None,
+        "positions": None,
+    }
 
 
 def test_a_plain_name_stands_for_itself() -> None:

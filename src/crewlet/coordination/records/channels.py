@@ -127,7 +127,7 @@ class Channels:
 
         Raises ``Conflict`` where the id stands for another pair of participants.
         """
-        key = key_token(channel.channel_id)
+        key = _key(channel.channel_id)
         for _ in range(limits.RECORD_CHANGE_ATTEMPTS_MAX):
             try:
                 await self._store.create(key, encode_record(channel))
@@ -144,7 +144,7 @@ class Channels:
 
     async def get(self, channel_id: str) -> Channel | None:
         """The channel as it stands, or ``None`` where there is none (any more)."""
-        record = await self._store.get(key_token(channel_id))
+        record = await self._store.get(_key(channel_id))
         return None if record is None else decode_record(Channel, record.value)
 
     async def answer(self, channel_id: str, *, at: datetime, answer_event_id: str, turn_id: str = "") -> Channel | None:
@@ -159,7 +159,7 @@ class Channels:
 
     async def _change(self, channel_id: str, step: Callable[[Channel], Channel | None]) -> Channel | None:
         for _ in range(limits.RECORD_CHANGE_ATTEMPTS_MAX):
-            record = await self._store.get(key_token(channel_id))
+            record = await self._store.get(_key(channel_id))
             if record is None:
                 return None
             standing = decode_record(Channel, record.value)
@@ -179,3 +179,7 @@ class Channels:
 def _later(channel: Channel, at: datetime) -> datetime:
     # Two nodes take part and their clocks differ: no step is dated before the one that it follows.
     return max(at, channel.last_activity)
+
+
+def _key(channel_id: str) -> str:
+    return f"channel.{key_token(channel_id)}"
