@@ -231,7 +231,7 @@ async def test_a_partition_of_mixed_counts_tells_both_numbers(node: Node) -> Non
     await node.queue.hold(INBOX, "until the other is there")
     await node.queue.publish(INBOX.topic, said("a2", at_s=1))
 
-    await lapse(SCALED.nak_backoff_first_s)
+    await lapse(4 * SCALED.nak_backoff_first_s)
     await node.queue.lift(INBOX, "until the other is there")
     await handler.handled(2)
 
