@@ -18,7 +18,7 @@ from crewlet.config.other_file import FileKind
 from crewlet.config.schema import company_schema, node_schema
 from crewlet.config.starter_files import STARTER_FILES, write_starter
 from crewlet.config.validate import Report, validate_file
-from crewlet.config.variables import PYTHON_VARIABLE, Variables, references, variable_names
+from crewlet.config.variables import PYTHON_VARIABLE, Variables, references
 from crewlet.config.yaml_source import Source, read_source, source_of
 
 __all__ = [
@@ -51,6 +51,5 @@ __all__ = [
     "references",
     "source_of",
     "validate_file",
-    "variable_names",
     "write_starter",
 ]

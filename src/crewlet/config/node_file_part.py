@@ -10,7 +10,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from crewlet.org import refused
+from crewlet.org import VARIABLE_REFERENCE, refused
 
 __all__ = ["FromText", "parse_duration_s"]
 
@@ -18,7 +18,6 @@ _UNITS_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)")
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
 _SWITCHES: Final = {"true": True, "false": False}
-_REFERENCE_PATTERN: Final = r"\$\{[A-Za-z_][A-Za-z0-9_]*\}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class FromText:
         return core_schema.no_info_before_validator_function(_from_text, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {"anyOf": [handler(schema), {"type": "string", "pattern": _REFERENCE_PATTERN}]}
+        return {"anyOf": [handler(schema), {"type": "string", "pattern": VARIABLE_REFERENCE}]}
 
 
 def _from_text(written: object) -> object:

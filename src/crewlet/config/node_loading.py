@@ -17,9 +17,9 @@ from crewlet.config.node_file import NodeFile
 from crewlet.config.node_settle import address_of, settle
 from crewlet.config.other_file import COMPANY_KEYS_ELSEWHERE
 from crewlet.config.problems import located, problems_of
-from crewlet.config.variables import Variables, malformed_reference, unset, variable_names
+from crewlet.config.variables import Variables, unset
 from crewlet.config.yaml_source import Source, read_source
-from crewlet.org import credential_in_url
+from crewlet.org import credential_in_url, malformed_reference, variable_names
 
 __all__ = ["LoadedNode", "load_node_address", "load_node_file", "node_of"]
 

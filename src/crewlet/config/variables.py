@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -10,14 +9,12 @@ from typing import Final
 
 from crewlet.base.errors import ConfigError, Problem
 from crewlet.config.document_paths import path_text, texts
-from crewlet.org import CompanyDocument
+from crewlet.org import CompanyDocument, variable_names, with_values
 
-__all__ = ["PYTHON_VARIABLE", "Reference", "Variables", "malformed_reference", "references", "unset", "variable_names"]
+__all__ = ["PYTHON_VARIABLE", "Reference", "Variables", "references", "unset"]
 
 PYTHON_VARIABLE: Final = "CREWLET_PYTHON"
 """Always set: the interpreter that runs the engine, so that an example's tool server needs no path of its own."""
-
-_REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 Reference = tuple[str, str]
 """Where a variable is referred to, and its name."""
@@ -39,7 +36,7 @@ class Variables:
         missing = tuple(name for name in variable_names(text) if not self.is_known(name))
         if missing:
             raise ConfigError(*(unset(name) for name in missing))
-        return _REFERENCE.sub(lambda found: self._values[found.group(1)], text)
+        return with_values(text, self._values.__getitem__)
 
     def is_known(self, name: str) -> bool:
         """Whether the variable exists, be it empty."""
@@ -49,16 +46,6 @@ class Variables:
 def unset(name: str, path: str = "") -> Problem:
     """The problem of a variable that is not set."""
     return Problem(path, f"the variable {name} is not set", f"set it in the environment: export {name}=…")
-
-
-def variable_names(text: str) -> tuple[str, ...]:
-    """The variables that ``text`` refers to, once each, in order."""
-    return tuple(dict.fromkeys(found.group(1) for found in _REFERENCE.finditer(text)))
-
-
-def malformed_reference(text: str) -> bool:
-    """Whether ``text`` holds a ``${`` that no reference begins: a typing error that would silently stay as it is."""
-    return "${" in _REFERENCE.sub("", text)
 
 
 def references(document: CompanyDocument) -> tuple[Reference, ...]:

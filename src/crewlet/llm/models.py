@@ -62,9 +62,9 @@ def build_models(
     problems: list[Problem] = []
     for config in configs:
         secrets, empty = _secrets_of(config, resolve)
-        found = _shape_problems(config)
-        if found or empty:
-            problems += [*found, *(_without_key(config, reference) for reference in empty)]
+        found = [*_without_address(config), *(_without_key(config, reference) for reference in empty)]
+        if found:
+            problems += found
         elif config.script is not None:
             entries[config.key] = ScriptedModel(config.key, load_script(config.script))
         else:
@@ -74,18 +74,11 @@ def build_models(
     return Models(entries)
 
 
-def _shape_problems(config: ProviderConfig) -> list[Problem]:
-    where = f"providers.llm.{config.key}"
-    if config.type == "scripted":
-        return [] if config.script is not None else [Problem(f"{where}.script", "is required for a scripted model")]
-    found: list[Problem] = []
-    if not config.model:
-        found.append(Problem(f"{where}.model", "is required"))
-    if config.type == "openai-compatible" and not config.base_url:
-        found.append(Problem(f"{where}.base_url", "is required for an openai-compatible model"))
-    if config.type != "openai-compatible" and not config.api_keys:
-        found.append(Problem(f"{where}.api_keys", "is required: that vendor answers nobody without a key"))
-    return found
+def _without_address(config: ProviderConfig) -> list[Problem]:
+    """An address was written, and the variable that it comes from may hold none."""
+    if config.type != "openai-compatible" or config.base_url:
+        return []
+    return [Problem(f"providers.llm.{config.key}.base_url", "is empty", "set the variable that it comes from")]
 
 
 def _secrets_of(config: ProviderConfig, resolve: Resolve) -> tuple[list[str], list[str]]:

@@ -29,9 +29,10 @@ class Cooldowns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderConfig:
-    """One model that seats may name. ``api_keys`` keep their ``${VAR}`` references; ``script`` is resolved already.
+    """One model that seats may name. ``api_keys`` keep their ``${VAR}`` references; the rest is resolved already.
 
-    Only an ``openai-compatible`` endpoint may be called without a key.
+    Only an ``openai-compatible`` endpoint may be called without a key. The company document's rules name what is
+    missing to whoever wrote it; here it is a ``ValueError``.
     """
 
     key: str
@@ -45,3 +46,11 @@ class ProviderConfig:
     reasoning_effort: ReasoningEffort = "medium"
     reasoning_budget_tokens: int = 10_000
     script: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.type == "scripted":
+            is_complete = self.script is not None
+        else:
+            is_complete = bool(self.model) and bool(self.api_keys or self.type == "openai-compatible")
+        if not is_complete:
+            raise ValueError(f"providers.llm.{self.key} is incomplete for type {self.type}")

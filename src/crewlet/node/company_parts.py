@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from crewlet.base.fence import Resolve
-from crewlet.config import PYTHON_VARIABLE, variable_names
+from crewlet.config import PYTHON_VARIABLE
 from crewlet.llm import Cooldowns, ProviderConfig
-from crewlet.org import Organization, Seat, ToolServer
+from crewlet.org import Organization, Seat, ToolServer, variable_names
 from crewlet.tools import HintOverrides, ToolServerSpec
 from crewlet.turns import TurnConfig
 

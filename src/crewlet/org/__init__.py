@@ -1,6 +1,6 @@
 """The company document, and the organisation derived from it: pure, without files, clocks or environment."""
 
-from crewlet.org.credentials import credential_in_url, is_whole_reference
+from crewlet.org.credentials import credential_in_url
 from crewlet.org.document import CompanyDocument
 from crewlet.org.document_part import NOT_SUPPORTED_YET, DocumentPart, Later, Required, Texts, refused
 from crewlet.org.document_providers import ModelType, ReasoningEffort
@@ -12,10 +12,18 @@ from crewlet.org.organize import organize
 from crewlet.org.rules import company_problems
 from crewlet.org.seats import Seat, SeatKind, Unit
 from crewlet.org.tool_servers import ToolHints, ToolServer
+from crewlet.org.variable_references import (
+    VARIABLE_REFERENCE,
+    is_whole_reference,
+    malformed_reference,
+    variable_names,
+    with_values,
+)
 
 __all__ = [
     "AGENT_NAMESPACE",
     "NOT_SUPPORTED_YET",
+    "VARIABLE_REFERENCE",
     "CompanyDocument",
     "DocumentPart",
     "Later",
@@ -41,9 +49,12 @@ __all__ = [
     "credential_in_url",
     "is_handle",
     "is_whole_reference",
+    "malformed_reference",
     "mint",
     "model_chain",
     "organize",
     "refused",
     "skipped_models",
+    "variable_names",
+    "with_values",
 ]

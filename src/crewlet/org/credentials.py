@@ -7,22 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from crewlet.base.errors import Problem
+from crewlet.org.variable_references import has_reference
 
-__all__ = ["credential_in_url", "has_reference", "is_whole_reference", "literal_credentials", "reference_needed"]
+__all__ = ["credential_in_url", "literal_credentials", "reference_needed"]
 
-_REFERENCE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _SECRET_NAME: Final = re.compile(r"TOKEN|KEY|SECRET|PASSWORD|PASSWD|AUTHORIZATION|CREDENTIAL|COOKIE", re.IGNORECASE)
 _USER_INFO: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*://([^/@]+)@")
-
-
-def is_whole_reference(text: str) -> bool:
-    """Whether ``text`` is one ``${VAR}`` and nothing else."""
-    return _REFERENCE.fullmatch(text) is not None
-
-
-def has_reference(text: str) -> bool:
-    """Whether some part of ``text`` is a ``${VAR}``."""
-    return _REFERENCE.search(text) is not None
 
 
 def credential_in_url(url: str) -> bool:

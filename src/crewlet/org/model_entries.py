@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from crewlet.org.document_providers import ModelType, ReasoningEffort
+from crewlet.org.variable_references import variable_names
 
 __all__ = ["ModelEntry", "ModelPick", "Phase", "SkippedModel", "model_chain", "skipped_models"]
 
-_REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _VENDOR_KEYS: Final[Mapping[str, str]] = {"anthropic": "${ANTHROPIC_API_KEY}", "openai": "${OPENAI_API_KEY}"}
 _DEFAULT_ENTRY: Final = "default"
 
@@ -55,7 +54,7 @@ class ModelEntry:
     @property
     def key_variables(self) -> tuple[str, ...]:
         """The variables that its keys come from."""
-        return tuple(name for text in self.api_keys for name in _REFERENCE.findall(text))
+        return tuple(name for text in self.api_keys for name in variable_names(text))
 
 
 @dataclass(frozen=True, slots=True)

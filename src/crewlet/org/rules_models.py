@@ -6,10 +6,11 @@ import difflib
 from collections.abc import Iterator
 
 from crewlet.base.errors import Problem
-from crewlet.org.credentials import credential_in_url, is_whole_reference, reference_needed
+from crewlet.org.credentials import credential_in_url, reference_needed
 from crewlet.org.document import CompanyDocument
 from crewlet.org.document_providers import ModelEntryDocument
 from crewlet.org.document_role import RoleDocument
+from crewlet.org.variable_references import is_whole_reference
 from crewlet.org.walk import Chart
 
 __all__ = ["model_problems"]

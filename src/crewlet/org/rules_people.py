@@ -8,6 +8,7 @@ from typing import Final
 
 from crewlet.base.errors import Problem
 from crewlet.org.document_role import RoleDocument
+from crewlet.org.variable_references import VARIABLE_REFERENCE
 from crewlet.org.walk import Chart, PlacedRole
 
 __all__ = ["people_problems"]
@@ -19,7 +20,7 @@ _AGENTS_ONLY: Final = (
     "mcp_env",
 )
 _HUMANS_ONLY: Final = ("availability", "contact")
-_LITERAL_OR_REFERENCE: Final = re.compile(r"[^${}]+|\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+_LITERAL_OR_REFERENCE: Final = re.compile(rf"[^${{}}]+|{VARIABLE_REFERENCE}")
 _ANONYMOUS: Final = "anonymous"
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,17 +80,21 @@ def test_an_empty_chain_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "field"),
+    "written",
     [
-        (ProviderConfig(key="a", type="scripted"), "script"),
-        (ProviderConfig(key="a", type="openai-compatible", model="m"), "base_url"),
-        (ProviderConfig(key="a", type="openai-compatible", base_url="http://127.0.0.1:1"), "model"),
-        (ProviderConfig(key="a", type="anthropic", model="m"), "api_keys"),
-        (ProviderConfig(key="a", type="openai", model="m"), "api_keys"),
+        {"type": "scripted"},
+        {"type": "openai-compatible", "base_url": "http://127.0.0.1:1"},
+        {"type": "anthropic", "model": "m"},
+        {"type": "openai", "model": "m"},
     ],
 )
-def test_a_missing_field_is_named(config: ProviderConfig, field: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        built(config)
+def test_an_incomplete_entry_cannot_be_made(written: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="incomplete"):
+        ProviderConfig(key="a", **written)
 
-    assert [each.path for each in caught.value.problems] == [f"providers.llm.a.{field}"]
+
+def test_an_address_that_came_to_nothing_is_named() -> None:
+    with pytest.raises(ConfigError) as caught:
+        built(replace(LOCAL, base_url=""))
+
+    assert [each.path for each in caught.value.problems] == ["providers.llm.local.base_url"]
