@@ -14,7 +14,9 @@ from structlog.testing import capture_logs
 from crewlet.backends.nats import Connection, EmbeddedBroker, JetStream, NatsRecordStore, connect, open_bucket
 from crewlet.backends.nats.buckets import bucket_config
 from crewlet.backends.nats.jetstream_types import StreamConfig, ns
+from crewlet.backends.nats.records import BucketInForce
 from crewlet.base import limits
+from crewlet.base.clock import SystemClock
 from crewlet.base.errors import StartRefused, Unavailable
 from crewlet.base.ids import RandomIds
 from crewlet.coordination import CHANNELS, LEDGER, RecordStore, Revision, Slot
@@ -27,6 +29,7 @@ SLOT = Slot("tested", 3600.0, "a slot of the tests")
 BUCKET = "crewlet_tested"
 STREAM = bucket_stream(BUCKET)
 IDS = RandomIds()
+IN_FORCE = BucketInForce(slot="tested")
 
 
 @pytest.fixture
@@ -44,7 +47,7 @@ async def far_store(broker: EmbeddedBroker) -> AsyncGenerator[tuple[NatsRecordSt
     async with proxied(int(broker.url.rpartition(":")[2])) as proxy:
         wire = await connect(proxy.url, seed=broker.seed)
         try:
-            yield NatsRecordStore(JetStream(wire, timeout_s=0.2), BUCKET, IDS), proxy, wire
+            yield NatsRecordStore(JetStream(wire, timeout_s=0.2), IN_FORCE, ids=IDS, clock=SystemClock()), proxy, wire
         finally:
             await wire.close()
 
@@ -186,7 +189,9 @@ async def test_a_bucket_that_is_gone_is_unavailable_and_never_empty(
     with pytest.raises(Unavailable):
         await store.get("a")
     with pytest.raises(Unavailable):
-        await NatsRecordStore(JetStream(jetstream.wire, timeout_s=0.1), BUCKET, IDS).create("a", b"1")
+        await NatsRecordStore(JetStream(jetstream.wire, timeout_s=0.1), IN_FORCE, ids=IDS, clock=SystemClock()).create(
+            "a", b"1"
+        )
 
 
 async def test_a_removal_is_the_marker_that_key_value_tools_know(jetstream: JetStream, store: NatsRecordStore) -> None:

@@ -9,8 +9,9 @@ import structlog
 
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import STREAM_NAME_IN_USE, ApiError, Storage, StreamConfig, StreamInfo, ns
-from crewlet.backends.nats.records import NatsRecordStore
+from crewlet.backends.nats.records import BucketInForce, NatsRecordStore
 from crewlet.base import limits
+from crewlet.base.clock import Clock, SystemClock
 from crewlet.base.errors import StartRefused, Unavailable
 from crewlet.base.ids import Ids
 from crewlet.coordination import Slot
@@ -48,7 +49,7 @@ class OpenedBucket:
 
 
 async def open_bucket(
-    jetstream: JetStream, slot: Slot, *, storage: Storage, ids: Ids, replicas: int = 1
+    jetstream: JetStream, slot: Slot, *, storage: Storage, ids: Ids, replicas: int = 1, clock: Clock | None = None
 ) -> OpenedBucket:
     """The bucket of ``slot``, adopted as it is where it exists; each setting that differs from ours is logged.
 
@@ -66,10 +67,11 @@ async def open_bucket(
     for setting, ours, theirs in settings_that_differ(wanted, info.config):
         _log.warning("bucket_setting_differs", bucket=bucket(slot.name), setting=setting, ours=ours, in_force=theirs)
     age_ns = info.config.max_age
+    in_force = BucketInForce(slot=slot.name, age_s=age_ns / ns(1) if age_ns else None, created_at=info.created)
     return OpenedBucket(
-        store=NatsRecordStore(jetstream, bucket(slot.name), ids),
+        store=NatsRecordStore(jetstream, in_force, ids=ids, clock=clock or SystemClock()),
         created=info.did_create,
-        age_s=age_ns / ns(1) if age_ns else None,
+        age_s=in_force.age_s,
         last_revision=info.state.last_seq,
     )
 

@@ -7,18 +7,22 @@ direct get, which any replica may answer from before a write that has been ackno
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import WRONG_LAST_SEQUENCE, ApiError, StoredMessage
 from crewlet.backends.nats.wire import NotDone
 from crewlet.base import limits
+from crewlet.base.clock import Clock
 from crewlet.base.errors import Conflict, Unavailable
 from crewlet.base.ids import Ids
-from crewlet.coordination import Record, Revision, checked_key
-from crewlet.topics import bucket_stream, bucket_subject
+from crewlet.coordination import Record, Revision, StoreClock, StoreTime, Watch, checked_key
+from crewlet.topics import bucket, bucket_stream, bucket_subject
 
-__all__ = ["NatsRecordStore"]
+__all__ = ["BucketInForce", "NatsRecordStore"]
 
 _OPERATION: Final = "KV-Operation"
 _DELETE: Final = "DEL"
@@ -27,14 +31,44 @@ _WRITE_ID: Final = "Crewlet-Write"
 _READ_BACK_PAUSE_S: Final = 0.05
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketInForce:
+    """One bucket as the broker holds it: the slot's name, the age of its records, and when it was made."""
+
+    slot: str
+    age_s: float | None = None
+    created_at: datetime | None = None
+
+    @property
+    def stream(self) -> str:
+        """The stream behind it."""
+        return bucket_stream(bucket(self.slot))
+
+    def subject(self, key: str) -> str:
+        """What one key is written on, or a pattern of keys."""
+        return bucket_subject(bucket(self.slot), key)
+
+
 class NatsRecordStore:
     """One bucket; see ``RecordStore`` for what each verb promises. Open it with ``open_bucket``."""
 
-    def __init__(self, jetstream: JetStream, bucket: str, ids: Ids) -> None:
+    def __init__(self, jetstream: JetStream, bucket: BucketInForce, *, ids: Ids, clock: Clock) -> None:
         self._jetstream = jetstream
         self._bucket = bucket
-        self._stream = bucket_stream(bucket)
+        self._stream = bucket.stream
         self._ids = ids
+        self._clock = clock
+        self._store_clock = StoreClock(clock)
+
+    @property
+    def name(self) -> str:
+        """The slot's name."""
+        return self._bucket.slot
+
+    @property
+    def age_s(self) -> float | None:
+        """The age in force."""
+        return self._bucket.age_s
 
     async def get(self, key: str) -> Record | None:
         """The live record as the leader holds it, or ``None``."""
@@ -75,6 +109,30 @@ class NatsRecordStore:
             if _live(key, await self._read_back(key, lost)) is not None:
                 raise
 
+    async def list(self, pattern: str) -> list[Record]:
+        """Every record under ``pattern``."""
+        raise Unavailable(f"{self.name}: listings are not served yet")
+
+    def watch(self, *patterns: str) -> AbstractAsyncContextManager[Watch]:
+        """A listing, then its changes."""
+        raise Unavailable(f"{self.name}: watches are not served yet")
+
+    async def last_revision(self) -> Revision:
+        """The newest message's revision at the leader; 0 for none."""
+        try:
+            newest = await self._jetstream.last_message(self._stream, self._bucket.subject(">"))
+        except ApiError as error:
+            raise Unavailable(str(error)) from error
+        return Revision(0 if newest is None else newest.seq)
+
+    async def purge_markers(self, *, before: datetime) -> int:
+        """Take away old markers."""
+        raise Unavailable(f"{self.name}: markers are not swept yet")
+
+    async def time(self) -> StoreTime:
+        """What the store's clock says now."""
+        raise Unavailable(f"{self.name}: the clock is not asked yet")
+
     async def _write(self, key: str, value: bytes, expected: int) -> Record:
         """Write and return the record with the store's own time. Raises ``Conflict`` without a current revision."""
         write_id = self._ids.hex(16)
@@ -99,7 +157,7 @@ class NatsRecordStore:
         return 0 if live is None else live.revision
 
     async def _publish(self, key: str, value: bytes, expected: int, headers: dict[str, str]) -> int:
-        subject = bucket_subject(self._bucket, checked_key(key))
+        subject = self._bucket.subject(checked_key(key))
         try:
             ack = await self._jetstream.publish(subject, value, expected_last_subject_seq=expected, headers=headers)
         except ApiError as error:
@@ -109,7 +167,7 @@ class NatsRecordStore:
         return ack.seq
 
     async def _last(self, key: str) -> StoredMessage | None:
-        subject = bucket_subject(self._bucket, checked_key(key))
+        subject = self._bucket.subject(checked_key(key))
         try:
             return await self._jetstream.last_message(self._stream, subject)
         except ApiError as error:
