@@ -1,4 +1,4 @@
-"""What the tests of hauls share: events of conversations, and a handler that keeps each partition it was handed."""
+"""What the tests of hauls share: events of conversations, and a handler that waits to be let through."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 from crewlet.events import Event
-from crewlet.queue import Ack, Batch, Outcome
-from crewlet.testing import wait_until
+from crewlet.queue import Batch, Outcome
+from crewlet.testing.contracts.queue_handlers import BatchRecorder
 
-REASONABLE_S = 10.0
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -29,50 +28,14 @@ async def lapse(seconds: float) -> None:
     await over.wait()
 
 
-class BatchRecorder:
-    """Keeps what it was handed; answers as it is told by partition, one answer a call, then ``Ack``."""
-
-    def __init__(self, **outcomes: list[Outcome | Exception]) -> None:
-        self.batches: list[Batch] = []
-        self.started_at: list[float] = []
-        self.running: int = 0
-        self.most_running: int = 0
-        self._outcomes = {key: [*answers] for key, answers in outcomes.items()}
-
-    @property
-    def ids(self) -> list[list[str]]:
-        return [[delivery.event.id for delivery in batch.deliveries] for batch in self.batches]
-
-    @property
-    def headrooms(self) -> dict[str, list[int]]:
-        """Of each event, the headroom at each of its deliveries."""
-        seen: dict[str, list[int]] = {}
-        for batch in self.batches:
-            for delivery in batch.deliveries:
-                seen.setdefault(delivery.event.id, []).append(delivery.headroom)
-        return seen
-
-    async def __call__(self, batch: Batch) -> Outcome:
-        self.batches.append(batch)
-        self.started_at.append(asyncio.get_running_loop().time())
-        answers = self._outcomes.get(batch.key, [])
-        outcome = answers.pop(0) if answers else Ack()
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
-    async def handled(self, count: int) -> None:
-        await wait_until(
-            lambda: len(self.batches) >= count, what=f"{count} partitions ({self.ids})", timeout_s=REASONABLE_S
-        )
-
-
 class GatedBatches(BatchRecorder):
     """Stays in each call until it is let through."""
 
     def __init__(self, **outcomes: list[Outcome | Exception]) -> None:
         super().__init__(**outcomes)
         self.gate = asyncio.Event()
+        self.running: int = 0
+        self.most_running: int = 0
 
     async def __call__(self, batch: Batch) -> Outcome:
         self.running += 1

@@ -1,4 +1,4 @@
-"""What the queue's tests on a real broker share: scaled-down clocks, events, a recording handler, a breakable link."""
+"""What the queue's tests on a real broker share: scaled-down clocks, events, nodes that can die."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from crewlet import topics
 from crewlet.backends.nats import Connection, EmbeddedBroker, JetStream, Wire, connect
 from crewlet.backends.nats.queue import JetStreamQueue
 from crewlet.events import Event
-from crewlet.queue import Ack, Delivery, Outcome, QueueConfig, Subscription
-from crewlet.testing import wait_until
+from crewlet.queue import QueueConfig, Subscription
+from crewlet.testing.contracts.queue_handlers import Busy
 
 SCALED = QueueConfig(
     ack_wait_s=20.0, max_deliver=4, nak_backoff_first_s=0.1, nak_backoff_max_s=0.4, event_retention_s=2 * 86400.0
 )
 INBOX = Subscription(topics.agent_inbox("ada"), topics.inbox_group("ada"))
-REASONABLE_S = 10.0
 
 
 def event(event_id: str, **payload: object) -> Event:
@@ -78,52 +77,6 @@ class Company:
         await queue.start()
         self._stack.push_async_callback(queue.close)
         return Node(connection, api, queue, stranded)
-
-
-class Recorder:
-    """A handler that keeps what it was handed, and answers as it is told: a list of outcomes, then ``Ack``."""
-
-    def __init__(self, *outcomes: Outcome | Exception) -> None:
-        self.deliveries: list[Delivery] = []
-        self.started_at: list[float] = []
-        self._outcomes = [*outcomes]
-
-    @property
-    def ids(self) -> list[str]:
-        return [delivery.event.id for delivery in self.deliveries]
-
-    @property
-    def headrooms(self) -> list[int]:
-        return [delivery.headroom for delivery in self.deliveries]
-
-    async def __call__(self, delivery: Delivery) -> Outcome:
-        self.deliveries.append(delivery)
-        self.started_at.append(asyncio.get_running_loop().time())
-        outcome = self._outcomes.pop(0) if self._outcomes else Ack()
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-
-    async def handled(self, count: int, *, timeout_s: float = REASONABLE_S) -> None:
-        await wait_until(
-            lambda: len(self.deliveries) >= count, what=f"{count} deliveries ({self.ids})", timeout_s=timeout_s
-        )
-
-
-class Busy:
-    """A handler that stays in its first delivery until it is let go."""
-
-    def __init__(self, outcome: Outcome | None = None) -> None:
-        self.entered = asyncio.Event()
-        self.release = asyncio.Event()
-        self.finished = 0
-        self._outcome = outcome or Ack()
-
-    async def __call__(self, delivery: Delivery) -> Outcome:
-        self.entered.set()
-        await self.release.wait()
-        self.finished += 1
-        return self._outcome
 
 
 async def die_at_work(node: Node, event_id: str = "m1") -> None:

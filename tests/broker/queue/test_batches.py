@@ -10,7 +10,8 @@ from crewlet import topics
 from crewlet.backends.nats import Wire
 from crewlet.queue import BatchOptions, Defer, Nak, QueueConfig
 from crewlet.testing import wait_until
-from tests.broker.queue.batch_rig import BatchRecorder, GatedBatches, conversation, lapse, said
+from crewlet.testing.contracts.queue_handlers import BatchRecorder
+from tests.broker.queue.batch_rig import GatedBatches, conversation, lapse, said
 from tests.broker.queue.rig import INBOX, SCALED, Company, Node, event, place
 from tests.broker.queue.wires import DelayedInfo
 
@@ -93,7 +94,7 @@ async def test_the_linger_counts_from_the_first_message(node: Node) -> None:
         await node.queue.publish(INBOX.topic, said(f"a{loop.time()}", at_s=loop.time()))
         await asyncio.sleep(0.02)
 
-    assert 0.55 <= handler.started_at[0] - started_at < 1.2
+    assert 0.55 <= handler.started_at_s[0] - started_at < 1.2
     assert len(handler.ids[0]) > 5
 
 

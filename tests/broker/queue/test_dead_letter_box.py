@@ -19,7 +19,8 @@ from crewlet.base.clock import SystemClock
 from crewlet.base.errors import MailboxFull, Unavailable
 from crewlet.queue import DeadLetter, Nak, RedriveOutcome, Subscription
 from crewlet.testing import wait_until
-from tests.broker.queue.rig import INBOX, SCALED, Company, Node, Recorder, event
+from crewlet.testing.contracts.queue_handlers import Recorder
+from tests.broker.queue.rig import INBOX, SCALED, Company, Node, event
 
 pytestmark = pytest.mark.slow
 

@@ -21,7 +21,8 @@ from crewlet.backends.nats.wire import Message
 from crewlet.base.errors import Unavailable
 from crewlet.queue import Defer, Nak
 from crewlet.testing import wait_until
-from tests.broker.queue.rig import INBOX, Company, Node, Recorder, event
+from crewlet.testing.contracts.queue_handlers import Recorder
+from tests.broker.queue.rig import INBOX, Company, Node, event
 
 pytestmark = pytest.mark.slow
 

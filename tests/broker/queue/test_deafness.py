@@ -7,7 +7,8 @@ from structlog.testing import capture_logs
 
 from crewlet.backends.nats import JetStream, JetStreamQueue, connect
 from crewlet.backends.nats.pull_loop import PullTiming
-from tests.broker.queue.rig import INBOX, SCALED, Company, Recorder, event
+from crewlet.testing.contracts.queue_handlers import Recorder
+from tests.broker.queue.rig import INBOX, SCALED, Company, event
 from tests.broker.queue.wires import Forgetful
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from crewlet.queue import Defer, Nak, QueueConfig
-from tests.broker.queue.rig import INBOX, Busy, Company, Recorder, event
+from crewlet.testing.contracts.queue_handlers import Busy, Recorder
+from tests.broker.queue.rig import INBOX, Company, event
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +23,7 @@ async def test_the_pause_after_a_failure_doubles_up_to_its_bound(company: Compan
 
     await handler.handled(5)
 
-    gaps = [later - sooner for sooner, later in zip(handler.started_at, handler.started_at[1:], strict=False)]
+    gaps = [later - sooner for sooner, later in zip(handler.started_at_s, handler.started_at_s[1:], strict=False)]
     for gap, expected in zip(gaps, [0.2, 0.4, 0.8, 0.8], strict=True):
         assert expected * 0.9 <= gap <= expected + 0.19
 
@@ -39,4 +40,4 @@ async def test_a_deferral_is_handed_over_at_once(company: Company) -> None:
     busy.release.set()
     await successor.handled(1)
 
-    assert successor.started_at[0] - released_at < 0.1
+    assert successor.started_at_s[0] - released_at < 0.1

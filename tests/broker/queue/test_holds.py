@@ -6,8 +6,9 @@ import pytest
 
 from crewlet.queue import Ack, Defer
 from crewlet.testing import wait_until
+from crewlet.testing.contracts.queue_handlers import Recorder
 from tests.broker.queue.batch_rig import lapse
-from tests.broker.queue.rig import INBOX, Company, Node, Recorder, event, place
+from tests.broker.queue.rig import INBOX, Company, Node, event, place
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,8 @@ from crewlet.backends.nats.jetstream_types import ns
 from crewlet.base import limits
 from crewlet.queue import Ack, Nak, QueueConfig, Subscription
 from crewlet.testing import wait_until
-from tests.broker.queue.rig import INBOX, SCALED, Busy, Company, Node, Recorder, die_at_work, event, place
+from crewlet.testing.contracts.queue_handlers import Busy, Recorder
+from tests.broker.queue.rig import INBOX, SCALED, Company, Node, die_at_work, event, place
 
 pytestmark = pytest.mark.slow
 
@@ -80,8 +81,8 @@ async def test_what_a_dead_holder_had_fetched_comes_back_at_once_one_delivery_de
     await second.queue.subscribe(INBOX, handler)
     await handler.handled(2)
 
-    print(f"released and attached in {handler.started_at[0] - started_at:.3f} s")
-    assert handler.started_at[0] - started_at < 1.0
+    print(f"released and attached in {handler.started_at_s[0] - started_at:.3f} s")
+    assert handler.started_at_s[0] - started_at < 1.0
     assert handler.ids == ["m1", "m2"]
     assert handler.headrooms == [2, 3]
 

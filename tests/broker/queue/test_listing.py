@@ -13,7 +13,8 @@ from crewlet.backends.nats.jetstream_types import ConsumerConfig, StreamConfig
 from crewlet.backends.nats.wire import Message
 from crewlet.queue import Nak, QueueConfig, Subscription
 from crewlet.testing import wait_until
-from tests.broker.queue.rig import INBOX, Busy, Company, Node, Recorder, event, in_batches, seats
+from crewlet.testing.contracts.queue_handlers import Busy, Recorder
+from tests.broker.queue.rig import INBOX, Company, Node, event, in_batches, seats
 from tests.broker.queue.wires import PassedOn
 
 pytestmark = pytest.mark.slow

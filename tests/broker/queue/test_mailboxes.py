@@ -15,7 +15,8 @@ from crewlet.base.errors import StartRefused
 from crewlet.queue import QueueConfig, Subscription
 from crewlet.testing import wait_until
 from crewlet.testing.brokers import running_broker
-from tests.broker.queue.rig import INBOX, Busy, Company, Node, Recorder, die_at_work, event, place, seats
+from crewlet.testing.contracts.queue_handlers import Busy, Recorder
+from tests.broker.queue.rig import INBOX, Company, Node, die_at_work, event, place, seats
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,9 @@ from crewlet.backends.nats.jetstream_types import ConsumerConfig, ns
 from crewlet.backends.nats.queue_dead_letters import GROUP_HEADER, TOPIC_HEADER
 from crewlet.queue import Nak, QueueConfig, Subscription
 from crewlet.testing import wait_until
+from crewlet.testing.contracts.queue_handlers import Busy, Recorder
 from tests.broker.queue.batch_rig import lapse
-from tests.broker.queue.rig import INBOX, Busy, Company, Node, Recorder, die_at_work, event
+from tests.broker.queue.rig import INBOX, Company, Node, die_at_work, event
 
 pytestmark = pytest.mark.slow
 

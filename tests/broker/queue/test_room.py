@@ -15,7 +15,8 @@ from crewlet.backends.nats.streams import Streams
 from crewlet.base import limits
 from crewlet.base.errors import MailboxFull, StartRefused, Unavailable
 from crewlet.queue import QueueConfig
-from tests.broker.queue.rig import INBOX, SCALED, Company, Node, Recorder, event
+from crewlet.testing.contracts.queue_handlers import Recorder
+from tests.broker.queue.rig import INBOX, SCALED, Company, Node, event
 
 pytestmark = pytest.mark.slow
 

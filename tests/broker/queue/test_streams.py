@@ -12,7 +12,8 @@ from crewlet.backends.nats.streams import Streams, purpose_streams
 from crewlet.base import limits
 from crewlet.base.errors import StartRefused
 from crewlet.queue import QueueConfig, Subscription
-from tests.broker.queue.rig import SCALED, Company, Node, Recorder, event
+from crewlet.testing.contracts.queue_handlers import Recorder
+from tests.broker.queue.rig import SCALED, Company, Node, event
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,9 @@ from crewlet.events import Event
 from crewlet.queue import Subscription
 from crewlet.testing import wait_until
 from crewlet.testing.brokers import running_broker
+from crewlet.testing.contracts.queue_handlers import Busy, Recorder
 from crewlet.testing.links import proxied
-from tests.broker.queue.rig import INBOX, Busy, Company, Node, Recorder, event, seats
+from tests.broker.queue.rig import INBOX, Company, Node, event, seats
 
 pytestmark = pytest.mark.slow
 

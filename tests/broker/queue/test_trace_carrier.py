@@ -8,7 +8,8 @@ import pytest
 
 from crewlet import topics
 from crewlet.base.trace import Trace
-from tests.broker.queue.rig import INBOX, Node, Recorder, event
+from crewlet.testing.contracts.queue_handlers import Recorder
+from tests.broker.queue.rig import INBOX, Node, event
 
 pytestmark = pytest.mark.slow
 

@@ -69,12 +69,16 @@ class Busy:
 
 
 class BatchRecorder:
-    """A batch handler that keeps its partitions and answers with a list of outcomes, then ``Ack``."""
+    """A batch handler that keeps its partitions and answers with a list of outcomes, then ``Ack``.
 
-    def __init__(self, *outcomes: Outcome | Exception) -> None:
+    A partition whose key is named has a list of its own.
+    """
+
+    def __init__(self, *outcomes: Outcome | Exception, **by_key: list[Outcome | Exception]) -> None:
         self.batches: list[Batch] = []
         self.started_at_s: list[float] = []
         self._outcomes = [*outcomes]
+        self._by_key = {key: [*answers] for key, answers in by_key.items()}
 
     @property
     def ids(self) -> list[list[str]]:
@@ -86,11 +90,20 @@ class BatchRecorder:
         """The key of each partition handed over, in order."""
         return [batch.key for batch in self.batches]
 
+    @property
+    def headrooms(self) -> dict[str, list[int]]:
+        """Of each event, the headroom at each of its deliveries."""
+        seen: dict[str, list[int]] = {}
+        for batch in self.batches:
+            for delivery in batch.deliveries:
+                seen.setdefault(delivery.event.id, []).append(delivery.headroom)
+        return seen
+
     async def __call__(self, batch: Batch) -> Outcome:
         """Keep it and answer."""
         self.batches.append(batch)
         self.started_at_s.append(asyncio.get_running_loop().time())
-        return _answer(self._outcomes)
+        return _answer(self._by_key.get(batch.key, self._outcomes))
 
     async def handled(self, count: int) -> None:
         """Return once it was handed ``count`` partitions. Raises ``TimeoutError`` with what it has."""
