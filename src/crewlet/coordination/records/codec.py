@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -12,7 +14,7 @@ __all__ = ["SharedRecord", "decode_record", "encode_record"]
 
 
 class SharedRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The base of every shared record: ``unknown`` holds the fields that another build wrote into it."""
+    """The base of every shared record, and of a part of one: ``unknown`` holds the fields that another build wrote."""
 
     unknown: dict[str, Any] = {}
 
@@ -22,20 +24,63 @@ _RecordT = TypeVar("_RecordT", bound=SharedRecord)
 
 def encode_record(record: SharedRecord) -> bytes:
     """The record's JSON, the unknown fields beside its own."""
-    known: dict[str, Any] = msgspec.to_builtins(record)
-    unknown = known.pop("unknown")
-    return msgspec.json.encode({**unknown, **known}, order="sorted")
+    return msgspec.json.encode(_turned(type(record), msgspec.to_builtins(record), _merged), order="sorted")
 
 
 def decode_record(kind: type[_RecordT], value: bytes) -> _RecordT:
     """The record in ``value``. Raises ``Unavailable`` where this build cannot read it: what it says is not known."""
     try:
         raw = msgspec.json.decode(value, type=dict[str, Any])
-        unknown = {name: raw.pop(name) for name in [*raw] if name not in _own_fields(kind)}
-        return msgspec.convert({**raw, "unknown": unknown}, kind)
+        return msgspec.convert(_turned(kind, raw, _parted), kind)
     except msgspec.MsgspecError as error:
         raise Unavailable(f"a {kind.__name__} record cannot be read: {error}") from error
 
 
+def _merged(_: type[SharedRecord], raw: dict[str, Any]) -> dict[str, Any]:
+    unknown = raw.pop("unknown")
+    return {**unknown, **raw}
+
+
+def _parted(kind: type[SharedRecord], raw: dict[str, Any]) -> dict[str, Any]:
+    own = _own_fields(kind)
+    unknown = {name: raw.pop(name) for name in [*raw] if name not in own}
+    return {**raw, "unknown": unknown}
+
+
+_Turn = Callable[[type[SharedRecord], dict[str, Any]], dict[str, Any]]
+
+
+def _turned(kind: Any, raw: Any, turn: _Turn) -> Any:  # noqa: ANN401 - the JSON of whatever type a field has
+    """``raw`` with every record in it turned over, the records within records first; ``kind`` says where they are."""
+    if isinstance(kind, type) and issubclass(kind, SharedRecord):
+        if not isinstance(raw, dict):
+            return raw
+        for name, part in _fields_with_records(kind).items():
+            if name in raw:
+                raw[name] = _turned(part, raw[name], turn)
+        return turn(kind, cast("dict[str, Any]", raw))
+    part = next((each for each in get_args(kind) if _has_records(each)), None)
+    if part is None or raw is None:
+        return raw
+    if isinstance(raw, list | tuple):
+        return [_turned(part, each, turn) for each in cast("Sequence[Any]", raw)]
+    if get_origin(kind) is dict:
+        return {name: _turned(part, each, turn) for name, each in raw.items()}
+    return _turned(part, raw, turn)
+
+
+@cache
 def _own_fields(kind: type[SharedRecord]) -> frozenset[str]:
     return frozenset(kind.__struct_fields__) - {"unknown"}
+
+
+@cache
+def _fields_with_records(kind: type[SharedRecord]) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {name: hints[name] for name in _own_fields(kind) if _has_records(hints[name])}
+
+
+def _has_records(kind: Any) -> bool:  # noqa: ANN401 - any annotation
+    if isinstance(kind, type) and issubclass(kind, SharedRecord):
+        return True
+    return any(_has_records(each) for each in get_args(kind))
