@@ -65,10 +65,10 @@ class Cluster:
         """One member alone."""
         return f"nats://127.0.0.1:{self._client_ports[member]}"
 
-    async def connect(self, name: str, *, member: int | None = None) -> Connection:
-        """A connection to any member, or to the one that is named."""
-        url = self.url if member is None else self.member_url(member)
-        return await connect(url, token=self._token, name=name)
+    async def connect(self, name: str, *, member: int | None = None, url: str = "") -> Connection:
+        """A connection to any member, to the one that is named, or to ``url``, a way to one of them."""
+        member_url = self.url if member is None else self.member_url(member)
+        return await connect(url or member_url, token=self._token, name=name)
 
     def start(self, member: int) -> None:
         """Start one member's process; :meth:`wait_ready` says when it serves."""
@@ -111,11 +111,11 @@ class Cluster:
 
     async def leader(self, api: JetStream, stream: str) -> str:
         """The name of the member that leads ``stream`` now, or ``""`` while none does."""
-        with contextlib.suppress(Unavailable, ValueError):
-            answer = await api.wire.request(f"$JS.API.STREAM.INFO.{stream}", timeout_s=_REQUEST_S)
-            body: dict[str, Any] = json.loads(answer.payload)
-            return str(body.get("cluster", {}).get("leader", ""))
-        return ""
+        return await _leader_by(api, f"$JS.API.STREAM.INFO.{stream}")
+
+    async def consumer_leader(self, api: JetStream, stream: str, consumer: str) -> str:
+        """The same of one consumer of the stream, which may be led by another member than the stream."""
+        return await _leader_by(api, f"$JS.API.CONSUMER.INFO.{stream}.{consumer}")
 
     async def step_down(self, api: JetStream, stream: str) -> None:
         """Make the leader of ``stream`` give up its place; returns once another leads. A no-op for one member."""
@@ -128,6 +128,16 @@ class Cluster:
             return await self.leader(api, stream) not in ("", before)
 
         await wait_until(moved, what=f"another leader of {stream} than {before}", timeout_s=_LED_S)
+
+    async def step_consumer_down(self, api: JetStream, stream: str, consumer: str) -> None:
+        """Make the leader of one consumer alone give up its place; returns once another leads it."""
+        before = await self.consumer_leader(api, stream, consumer)
+        await api.wire.request(f"$JS.API.CONSUMER.LEADER.STEPDOWN.{stream}.{consumer}", timeout_s=_REQUEST_S)
+
+        async def moved() -> bool:
+            return await self.consumer_leader(api, stream, consumer) not in ("", before)
+
+        await wait_until(moved, what=f"another leader of {consumer} than {before}", timeout_s=_LED_S)
 
     async def _makes_a_stream(self) -> bool:
         try:
@@ -146,7 +156,9 @@ class Cluster:
 
     def _config(self, member: int, home: Path) -> str:
         routes = [f"nats://127.0.0.1:{port}" for port in self._route_ports]
-        clustered = {"name": "test", "listen": f"127.0.0.1:{self._route_ports[member]}", "routes": routes}
+        listen = f"127.0.0.1:{self._route_ports[member]}"
+        # A client that a test led through a proxy must not learn of a way around it.
+        clustered = {"name": "test", "listen": listen, "routes": routes, "no_advertise": True}
         settings = {
             "server_name": f"member{member}",
             "listen": f"127.0.0.1:{self._client_ports[member]}",
@@ -184,6 +196,14 @@ def running_cluster(size: int = 3, *, binary: str = "") -> Generator[Cluster]:
     finally:
         cluster.stop()
         shutil.rmtree(directory, ignore_errors=True)
+
+
+async def _leader_by(api: JetStream, question: str) -> str:
+    with contextlib.suppress(Unavailable, ValueError):
+        answer = await api.wire.request(question, timeout_s=_REQUEST_S)
+        body: dict[str, Any] = json.loads(answer.payload)
+        return str(body.get("cluster", {}).get("leader", ""))
+    return ""
 
 
 def _tied() -> list[str]:

@@ -5,7 +5,9 @@ from crewlet.backends.memory.queue import MemoryQueue
 from crewlet.backends.memory.queue_broker import MemoryBroker
 from crewlet.backends.memory.queue_dead_letters import MemoryDeadLetterBox
 from crewlet.backends.memory.queue_mail import Mail, StoredMessage
-from crewlet.backends.memory.records import MemoryBucket, MemoryRecordStore
+from crewlet.backends.memory.record_bucket import MemoryBucket
+from crewlet.backends.memory.record_link import MemoryLink
+from crewlet.backends.memory.records import MemoryRecordStore
 
 __all__ = [
     "Mail",
@@ -13,6 +15,7 @@ __all__ = [
     "MemoryBucket",
     "MemoryDeadLetterBox",
     "MemoryLeases",
+    "MemoryLink",
     "MemoryQueue",
     "MemoryRecordStore",
     "StoredMessage",

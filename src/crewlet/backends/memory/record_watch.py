@@ -15,13 +15,17 @@ __all__ = ["MemoryWatch"]
 
 
 class MemoryWatch:
-    """One watch; ``tell`` and ``end`` are the bucket's side of it."""
+    """One watch; ``tell``, ``begin`` and ``end`` are the bucket's side of it. Changes arrive ``delay_s`` late."""
 
-    def __init__(self, patterns: Sequence[str], answer: Sequence[Record], position: Revision, *, name: str) -> None:
+    def __init__(self, patterns: Sequence[str], *, name: str, delay_s: float = 0.0) -> None:
         self._patterns = patterns
-        self._answer = tuple(answer)
-        self._position = position
         self._name = name
+        self._delay_s = delay_s
+        self._clock = asyncio.get_running_loop().time
+        self._answer: tuple[Record, ...] = ()
+        self._held: dict[str, Revision] = {}
+        self._position = Revision(0)
+        self._under_way: deque[tuple[float, Change]] = deque()
         self._changes: deque[Change] = deque()
         self._ended = False
         self._stirred = asyncio.Event()
@@ -34,30 +38,57 @@ class MemoryWatch:
     @property
     def position(self) -> Revision:
         """The newest revision shown."""
+        self._arrive()
         return self._position
 
     async def next(self) -> Change:
         """The next change."""
-        while not self._changes:
+        while True:
+            self._arrive()
+            if self._changes:
+                return self._changes.popleft()
             if self._ended:
                 raise Unavailable(f"{self._name}: the watch is over")
             self._stirred.clear()
-            await self._stirred.wait()
-        return self._changes.popleft()
+            await self._something()
+
+    def begin(self, answer: Sequence[Record], position: Revision) -> None:
+        """The listing is there; what was told meanwhile follows it."""
+        self._answer = tuple(answer)
+        self._held = {record.key: record.revision for record in answer}
+        self._position = max(self._position, position)
 
     def tell(self, change: Change) -> None:
         """Somebody wrote."""
         if self._ended:
             return
-        self._position = max(self._position, change.revision)
-        if any(topics.matches(pattern, change.key) for pattern in self._patterns):
-            self._changes.append(change)
-        if len(self._changes) > limits.WATCH_BACKLOG_MAX:
+        self._under_way.append((self._clock() + self._delay_s, change))
+        if len(self._under_way) + len(self._changes) > limits.WATCH_BACKLOG_MAX:
             self.end()
         self._stirred.set()
 
     def end(self) -> None:
         """The link is gone, or the watch was closed; what was not read is lost."""
         self._ended = True
+        self._under_way.clear()
         self._changes.clear()
         self._stirred.set()
+
+    def _arrive(self) -> None:
+        while self._under_way and self._under_way[0][0] <= self._clock():
+            _, change = self._under_way.popleft()
+            self._position = max(self._position, change.revision)
+            if change.revision > self._held.get(change.key, 0) and self._covers(change.key):
+                self._changes.append(change)
+
+    def _covers(self, key: str) -> bool:
+        return any(topics.matches(pattern, key) for pattern in self._patterns)
+
+    async def _something(self) -> None:
+        """Return once there was a write, or a change that was under way has arrived."""
+        arrives_s = self._under_way[0][0] if self._under_way else None
+        try:
+            async with asyncio.timeout_at(arrives_s):
+                await self._stirred.wait()
+        except TimeoutError:
+            return

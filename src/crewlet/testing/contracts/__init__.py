@@ -13,10 +13,14 @@ from crewlet.testing.contracts.queue_listeners import Listeners
 from crewlet.testing.contracts.queue_mailboxes import Mailboxes, MailboxListing, MailboxStates
 from crewlet.testing.contracts.queue_publishing import Publishing
 from crewlet.testing.contracts.queue_questions import Questions
+from crewlet.testing.contracts.record_harness import AGED, KEPT, SKEW_S, RecordHarness, ShiftedClock
 
 __all__ = [
+    "AGED",
+    "KEPT",
     "QUEUE_SUITE",
     "SCALED",
+    "SKEW_S",
     "BatchCollection",
     "BatchSettlement",
     "BatchStops",
@@ -36,7 +40,9 @@ __all__ = [
     "Publishing",
     "Questions",
     "QueueHarness",
+    "RecordHarness",
     "ServingOrder",
+    "ShiftedClock",
     "TakeOver",
     "event",
     "needed",
