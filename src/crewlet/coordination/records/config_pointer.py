@@ -1,0 +1,98 @@
+"""Which company revision is current: one record, whose own revision is the epoch of the configuration (S0)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from crewlet.base import limits
+from crewlet.base.errors import Conflict, Unavailable
+from crewlet.coordination.contract import Record, RecordStore, Revision
+from crewlet.coordination.records.codec import SharedRecord, decode_record, encode_record
+
+__all__ = ["ActiveConfig", "ConfigPointer", "ConfigPointers", "pointed"]
+
+_KEY: Final = "company.activation"
+_LATER: Final = timedelta(milliseconds=1)
+_NO_EPOCH: Final = Revision(0)
+
+
+class ConfigPointer(SharedRecord, frozen=True, kw_only=True):
+    """One activation: which revision, by whom, when. ``activation_id`` tells it from another of the same revision.
+
+    What another build keeps beside these fields is carried over to the next activation.
+    """
+
+    activation_id: str
+    revision_id: str
+    activated_by: str
+    activated_at: datetime
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveConfig:
+    """What is current, under which epoch."""
+
+    pointer: ConfigPointer
+    epoch: Revision
+
+
+def pointed(standing: ConfigPointer | None, wanted: ConfigPointer) -> ConfigPointer:
+    """``wanted`` as it follows ``standing``: dated after it, whatever the clocks of the two nodes say."""
+    if standing is None:
+        return wanted
+    at = max(wanted.activated_at, standing.activated_at + _LATER)
+    return replace(wanted, activated_at=at, unknown={**standing.unknown, **wanted.unknown})
+
+
+class ConfigPointers:
+    """The company's one pointer. An epoch of 0 stands for none.
+
+    Nothing here fails open or closed by itself: every verb raises ``Unavailable``, and who asked goes on with the
+    revision that it has applied. An activation that was not heard of may be asked for again under the same
+    ``activation_id`` and the same expected epoch: it is found to have happened, or happens.
+    """
+
+    def __init__(self, store: RecordStore) -> None:
+        self._store = store
+
+    async def current(self) -> ActiveConfig | None:
+        """What is current, or ``None`` where the company has none yet."""
+        record = await self._store.get(_KEY)
+        return None if record is None else _active(record)
+
+    async def activate(self, wanted: ConfigPointer, *, expected: Revision) -> ActiveConfig:
+        """Move the pointer from ``expected``. Raises ``Conflict`` where another epoch is current."""
+        record = await self._store.get(_KEY)
+        standing = None if record is None else _active(record)
+        if standing is not None and standing.pointer.activation_id == wanted.activation_id:
+            return standing
+        current = _NO_EPOCH if standing is None else standing.epoch
+        if current != expected:
+            raise Conflict(_KEY, expected=expected, current=current)
+        return await self._write(pointed(standing and standing.pointer, wanted), expected)
+
+    async def publish(self, wanted: ConfigPointer) -> ActiveConfig:
+        """Point to ``wanted`` where the company has no pointer; returns what is current then, ours or another's."""
+        for _ in range(limits.RECORD_CHANGE_ATTEMPTS_MAX):
+            try:
+                return await self._write(wanted, _NO_EPOCH)
+            except Conflict:
+                current = await self.current()
+                if current is not None:
+                    return current
+        raise Unavailable("the config pointer was removed under every attempt to publish one")
+
+    async def _write(self, pointer: ConfigPointer, expected: Revision) -> ActiveConfig:
+        value = encode_record(pointer)
+        if expected == _NO_EPOCH:
+            return ActiveConfig(pointer, (await self._store.create(_KEY, value)).revision)
+        return ActiveConfig(pointer, (await self._store.update(_KEY, value, expected=expected)).revision)
+
+
+def _active(record: Record) -> ActiveConfig:
+    return ActiveConfig(decode_record(ConfigPointer, record.value), record.revision)
