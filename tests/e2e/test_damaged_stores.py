@@ -51,9 +51,14 @@ def damaged_mailboxes(files: EngineFiles) -> None:
         each.write_bytes(b"\x00\x01\x02")
 
 
+def emptied_streams(files: EngineFiles) -> None:
+    shutil.rmtree(files.data_dir / "stream")
+
+
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
+        (emptied_streams, "give the broker its own store back"),
         (no_database, "store.path must name a database"),
         (newer_database, "start the newer release again"),
         (folder_for_token, "delete it, or set `api.auth.tokens`"),

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 import crewlet
 from crewlet.api.admission import WRITES
+from crewlet.api.coordination_routes import router as coordination_routes
 from crewlet.api.event_routes import router as event_routes
 from crewlet.api.hub import Hub
 from crewlet.api.message_routes import router as message_routes
@@ -63,7 +64,15 @@ def build_app(face: NodeFace, hub: Hub) -> FastAPI:
     )
     app.state.face = face
     app.state.hub = hub
-    for router in (probe_routes, node_routes, message_routes, event_routes, queue_routes, stream_routes):
+    for router in (
+        probe_routes,
+        node_routes,
+        message_routes,
+        event_routes,
+        queue_routes,
+        coordination_routes,
+        stream_routes,
+    ):
         app.include_router(router)
     _add_handlers(app)
     return app

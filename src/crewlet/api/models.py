@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from crewlet.base import limits
 from crewlet.events import Category
 from crewlet.node.face import MailboxView, SeatView, TurnView
+from crewlet.node.record_views import SlotView
 
 __all__ = [
     "DeadLetterContent",
@@ -27,8 +28,10 @@ __all__ = [
     "NewMessage",
     "NotReady",
     "Ready",
+    "RecordQuery",
     "RefusalEnvelope",
     "Seats",
+    "Slots",
     "TurnRecord",
 ]
 
@@ -134,6 +137,22 @@ class TurnRecord(BaseModel):
 
     turn: TurnView | None = Field(description="Null where the run's beginning is not in this node's log any more.")
     events: list[EventRecord]
+
+
+class Slots(BaseModel):
+    """Every slot of the coordination store."""
+
+    slots: list[SlotView]
+
+
+class RecordQuery(BaseModel):
+    """Which records of a slot, and how many."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    key_class: str = Field("", alias="class", description="Only keys that begin with this.")
+    after: str = Field("", description="Only keys behind this one: the `next` of an earlier page.")
+    limit: int = Field(limits.RECORD_PAGE, ge=1, le=limits.RECORD_PAGE_MAX)
 
 
 class Mailboxes(BaseModel):

@@ -50,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     _events(commands)
     _mailboxes(commands)
     _dlq(commands)
+    _coordination(commands)
     _init(commands)
     _validate(commands)
     _schema(commands)
@@ -161,6 +162,37 @@ def _dlq(commands: _Commands) -> None:
         parser.add_argument("--yes", action="store_true", help="needed for more than one letter")
     for parser in (listed, shown, redrive, drop):
         _node_options(parser)
+
+
+def _coordination(commands: _Commands) -> None:
+    text = "Look at what the company has agreed on: leases, epochs, completions and every other shared record."
+    coordination = commands.add_parser("coordination", help=text, description=text)
+    verbs = cast("_Commands", coordination.add_subparsers(required=True, metavar="VERB"))
+    text = "List the slots, or the records of one."
+    listed = _add(verbs, "ls", text, ("coordination_commands", "coordination_ls"))
+    listed.add_argument("slot", nargs="?", default="", help="the slot; without one, every slot is named")
+    listed.add_argument("key_class", nargs="?", default="", metavar="class", help="only keys that begin with this")
+    listed.add_argument("--after", default="", metavar="KEY", help="only keys behind this one")
+    listed.add_argument(
+        "--limit",
+        type=_record_page_size,
+        metavar="N",
+        default=limits.RECORD_PAGE,
+        help="how many (default: %(default)d)",
+    )
+    got = _add(verbs, "get", "Show one record.", ("coordination_commands", "coordination_get"))
+    got.add_argument("slot", help="the slot")
+    got.add_argument("key", help="the record's key (seat.ceo), or the name it was made from (seat:ceo)")
+    for parser in (listed, got):
+        parser.add_argument("--json", action="store_true", help="print JSON")
+        _node_options(parser)
+
+
+def _record_page_size(text: str) -> int:
+    if text.isdecimal() and 1 <= int(text) <= limits.RECORD_PAGE_MAX:
+        return int(text)
+    message = f"{text!r} is no whole number from 1 to {limits.RECORD_PAGE_MAX}"
+    raise argparse.ArgumentTypeError(message)
 
 
 def _letter_filters(parser: argparse.ArgumentParser) -> None:

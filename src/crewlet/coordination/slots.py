@@ -49,7 +49,7 @@ class Slot:
 
     ``classes`` are the first tokens of its keys; none named: the class is a name from outside (a seat, a provider).
     ``grows``: an age found lower than ours is raised to ours when it is opened; no age is ever lowered.
-    ``removes``: records are removed one by one, so that markers stay behind.
+    ``removes``: records are removed one by one, so that markers stay behind. ``sealed``: no screen shows its values.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Slot:
     classes: tuple[str, ...] = ()
     grows: bool = False
     removes: bool = True
+    sealed: bool = False
 
 
 LEASES: Final = Slot(
@@ -70,9 +71,12 @@ DUTIES: Final = Slot(
     "duties",
     limits.MAX_DUTY_TTL_S,
     "outlives the longest duty; each tenure ends at the deadline that its record carries",
+    ("worker", "move", "merge", "bulk"),
     grows=True,
 )
-EPOCHS: Final = Slot("epochs", None, "a fence that starts again is none", removes=False)
+EPOCHS: Final = Slot(
+    "epochs", None, "a fence that starts again is none", (*LEASES.classes, *DUTIES.classes), removes=False
+)
 CONFIG: Final = Slot("config", None, "its revision is the fence of the configuration", ("company",))
 STATUS: Final = Slot("status", limits.STATUS_AGE_S, "a node that stops reporting leaves the fleet's view", ("node",))
 LEDGER: Final = Slot("ledger", 7 * _DAY_S, "outlasts every redelivery and every fire that could still be caught up")
@@ -86,7 +90,9 @@ CHANNELS: Final = Slot(
 FIRES: Final = Slot("fires", 7 * _DAY_S, "a claim that went too early would let a fire be caught up twice", ("fire",))
 REBASES: Final = Slot("rebases", 30 * _DAY_S, "as long as an attempt could still inherit the instant", ("work",))
 SANDBOX_RUNS: Final = Slot("sandbox_runs", None, "its record alone knows that a billed box exists", ("run",))
-SECRETS: Final = Slot("secrets", None, "a credential that expired would be an outage on a timer", ("secret",))
+SECRETS: Final = Slot(
+    "secrets", None, "a credential that expired would be an outage on a timer", ("secret",), sealed=True
+)
 INTEGRATIONS: Final = Slot("integrations", None, "what the last pass found is true until the next", ("surface",))
 MAILBOXES: Final = Slot("mailboxes", None, "no clock can tell a seat that left from one that is quiet", ("seat",))
 FOLLOWS: Final = Slot("follows", 90 * _DAY_S, "a thread nobody touched for so long is over")

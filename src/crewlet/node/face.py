@@ -10,6 +10,7 @@ from typing import Protocol
 from crewlet.base.errors import CrewletError
 from crewlet.base.trace import Trace
 from crewlet.events import Event
+from crewlet.node.record_views import RecordPage, RecordView, SlotView
 from crewlet.queue import DeadLetters, StreamSubscription
 from crewlet.store import EventFilter, StoredEvent
 
@@ -20,11 +21,13 @@ __all__ = [
     "MessageState",
     "MessageView",
     "NoSuchSeat",
+    "NoSuchSlot",
     "NodeFace",
     "NotAnAgent",
     "Readiness",
     "SeatView",
     "SentMessage",
+    "SharedRecords",
     "TurnView",
 ]
 
@@ -36,6 +39,14 @@ class NoSuchSeat(CrewletError):
         self.handle = handle
         self.known = tuple(known)
         super().__init__(f"no seat has the handle {handle!r}")
+
+
+class NoSuchSlot(CrewletError):
+    """No slot of the coordination store has this name; ``known`` lists those that do."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        self.known = tuple(known)
+        super().__init__(f"no slot is called {name!r}")
 
 
 class NotAnAgent(CrewletError):
@@ -171,6 +182,22 @@ class MessageView:
     asks: tuple[AskView, ...]
 
 
+class SharedRecords(Protocol):
+    """What the company has agreed on, as a person reads it."""
+
+    def slots(self) -> tuple[SlotView, ...]:
+        """Every slot, with the age in force."""
+        ...
+
+    async def page(self, slot: str, key_class: str = "", *, after: str = "", limit: int) -> RecordPage:
+        """Records of one class, or of all known. Raises ``NoSuchSlot``, ``ValueError``, ``Unavailable``."""
+        ...
+
+    async def get(self, slot: str, key: str) -> RecordView | None:
+        """One record. Raises ``NoSuchSlot``, ``ValueError`` for what can be no key, ``Unavailable``."""
+        ...
+
+
 class NodeFace(Protocol):
     """A running node. Reads may raise ``Unavailable``."""
 
@@ -214,6 +241,11 @@ class NodeFace(Protocol):
     @property
     def dead_letters(self) -> DeadLetters:
         """What the whole company could not work."""
+        ...
+
+    @property
+    def records(self) -> SharedRecords:
+        """The shared records."""
         ...
 
     async def mailboxes(self, handle: str = "") -> tuple[MailboxView, ...]:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from crewlet.backends.nats import DeadLetterBox, JetStreamQueue, OpenedBucket, open_bucket
+from crewlet.backends.nats import DeadLetterBox, JetStreamQueue
 from crewlet.base.clock import Clock
 from crewlet.base.ids import Ids
 from crewlet.config import NodeConfig, StreamConfig, prepare_data_directory
-from crewlet.coordination import CHANNELS, LEDGER, Channels, Ledger, Slot
+from crewlet.coordination import CHANNELS, LEDGER, Channels, Ledger, RecordStore
 from crewlet.node.broker_access import BrokerAccess, open_broker
 from crewlet.node.broker_writes import BrokerWrites
 from crewlet.node.seat_activity import SeatActivities
+from crewlet.node.shared_stores import open_stores
 from crewlet.queue import DeadLetters, QueueConfig, Subscription
-from crewlet.store import Database, EventLog
+from crewlet.store import BucketMarks, Database, EventLog
 
 __all__ = ["Ground", "Stranded", "lay_ground"]
 
@@ -42,6 +43,7 @@ class Ground:
     writes: BrokerWrites
     dead_letters: DeadLetters
     event_log: EventLog
+    stores: Mapping[str, RecordStore]
     ledger: Ledger
     channels: Channels
     activities: SeatActivities
@@ -53,7 +55,9 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
     await asyncio.to_thread(prepare_data_directory, config.data_dir)
     # The broker's directory before the database: its lock waits for a predecessor that is on its way out.
     access = await open_broker(config, ids, stack)
-    event_log = await _open_event_log(config, stack)
+    database = await _open_database(config, stack)
+    event_log = EventLog(database)
+    stack.push_async_callback(event_log.close)
     stranded, activities = Stranded(), SeatActivities()
     queue = JetStreamQueue(
         access.connection,
@@ -69,15 +73,18 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
     queue.add_publish_listener(event_log.listener())
     queue.add_publish_listener(activities.listen)
     await queue.start()
-    ledger, channels = await _open_records(access, clock, ids)
+    stores = await open_stores(
+        access, BucketMarks(database), lease_ttl_s=config.lease_ttl_s, clock=clock, ids=ids, stack=stack
+    )
     return Ground(
         access=access,
         queue=queue,
         writes=writes,
         dead_letters=DeadLetterBox(access.api),
         event_log=event_log,
-        ledger=ledger,
-        channels=channels,
+        stores=stores,
+        ledger=Ledger(stores[LEDGER.name], clock),
+        channels=Channels(stores[CHANNELS.name]),
         activities=activities,
         on_stranded=stranded,
     )
@@ -93,18 +100,8 @@ def _queue_config(stream: StreamConfig) -> QueueConfig:
     )
 
 
-async def _open_event_log(config: NodeConfig, stack: AsyncExitStack) -> EventLog:
+async def _open_database(config: NodeConfig, stack: AsyncExitStack) -> Database:
     database = Database(config.store_path)
     await database.open()
     stack.push_async_callback(database.close)
-    event_log = EventLog(database)
-    stack.push_async_callback(event_log.close)
-    return event_log
-
-
-async def _open_records(access: BrokerAccess, clock: Clock, ids: Ids) -> tuple[Ledger, Channels]:
-    async def bucket(slot: Slot) -> OpenedBucket:
-        return await open_bucket(access.api, slot, storage=access.storage, ids=ids)
-
-    ledger, channels = await asyncio.gather(bucket(LEDGER), bucket(CHANNELS))
-    return Ledger(ledger.store, clock), Channels(channels.store)
+    return database

@@ -40,6 +40,7 @@ from crewlet.node.message_events import chain_events
 from crewlet.node.message_view import asks_in, message_view
 from crewlet.node.parts import NodeParts, assemble
 from crewlet.node.seat_views import seat_views
+from crewlet.node.shared_records import StoredRecords
 from crewlet.notify import OPERATOR, inbound_subscription
 from crewlet.queue import DeadLetters, StreamSubscription, Subscription
 from crewlet.store import EventFilter, StoredEvent
@@ -250,6 +251,11 @@ class Node(NodeFace):
     def dead_letters(self) -> DeadLetters:
         """What the whole company could not work."""
         return self._parts.ground.dead_letters
+
+    @property
+    def records(self) -> StoredRecords:
+        """The shared records."""
+        return StoredRecords(self._parts.ground.stores, self._parts.notes)
 
     async def mailboxes(self, handle: str = "") -> tuple[MailboxView, ...]:
         """Every durable mailbox, or those of one seat."""

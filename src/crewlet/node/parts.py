@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from crewlet.a2a import A2aService, AskTool
 from crewlet.backends.memory import MemoryLeases
@@ -15,6 +15,7 @@ from crewlet.base.fence import Fence, ServingPosture
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
 from crewlet.config import NodeConfig, models_without_keys
+from crewlet.coordination.slots import DUTIES, EPOCHS, LEASES
 from crewlet.inbox import SeatInboxParts, Trigger, TurnOutcome
 from crewlet.llm import build_models
 from crewlet.node.colleagues import CompanyColleagues
@@ -32,6 +33,12 @@ from crewlet.tracing import Tracer, open_export
 from crewlet.turns import TurnEngine
 
 __all__ = ["NodeParts", "Surroundings", "assemble"]
+
+
+_LEASES_NOTE: Final = (
+    "with coordination.type local, leases are held in the node's own process and are not recorded here"
+)
+_LOCAL_LEASES: Final = {slot.name: _LEASES_NOTE for slot in (LEASES, DUTIES, EPOCHS)}
 
 
 class Surroundings(Protocol):
@@ -63,6 +70,7 @@ class NodeParts:
     notifications: NotificationService
     tools: ToolHost
     epoch: CompanyEpoch
+    notes: Mapping[str, str]
     tracer: Tracer
 
 
@@ -124,6 +132,7 @@ async def assemble(
         ),
         tools=tools,
         epoch=epoch,
+        notes=_LOCAL_LEASES,
         tracer=tracer,
     )
 

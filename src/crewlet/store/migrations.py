@@ -71,7 +71,15 @@ CREATE TABLE crewlet_event_parties (
 ) STRICT, WITHOUT ROWID;
 """
 
-MIGRATIONS: Final[tuple[str, ...]] = (_EVENT_LOG,)
+_BUCKET_MARKS: Final = """
+CREATE TABLE crewlet_bucket_marks (
+    bucket TEXT PRIMARY KEY,
+    created_at TEXT NOT NULL,
+    last_revision INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_EVENT_LOG, _BUCKET_MARKS)
 """Each step's SQL, in order. A released step never changes; the schema changes by a further step."""
 
 

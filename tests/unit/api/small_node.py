@@ -13,7 +13,10 @@ import httpx
 
 from crewlet import topics
 from crewlet.api import ApiConfig, ApiLimits, ApiServer, ApiToken
+from crewlet.backends.memory import MemoryBucket, MemoryRecordStore
+from crewlet.base.clock import SystemClock
 from crewlet.base.trace import Trace
+from crewlet.coordination.slots import LEDGER, SECRETS
 from crewlet.events import Body, Event, encode, new_event
 from crewlet.node.face import (
     Health,
@@ -26,6 +29,7 @@ from crewlet.node.face import (
     SeatView,
     SentMessage,
 )
+from crewlet.node.shared_records import StoredRecords
 from crewlet.queue import DeadLetter, DeadLetterPage, Redrive, RedriveOutcome
 from crewlet.store import EventFilter, StoredEvent
 from crewlet.testing import SeededIds
@@ -135,6 +139,9 @@ class SmallNode:
         self.messages: dict[str, MessageView] = {}
         self.dead_letters = SmallDeadLetters(self._trouble)
         self.boxes: list[MailboxView] = []
+        self.buckets = {slot.name: MemoryBucket(slot, SystemClock()) for slot in (LEDGER, SECRETS)}
+        self.stores = {name: MemoryRecordStore(bucket) for name, bucket in self.buckets.items()}
+        self.records = StoredRecords(self.stores)
 
     def health(self) -> Health:
         return replace(_HEALTH, shutting_down=self.draining)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 import structlog
@@ -39,11 +40,13 @@ _COMPARED: Final = (
 class OpenedBucket:
     """A bucket ready for use.
 
-    ``created``: it did not exist before. ``age_s``: the age in force, ``None`` for none.
+    ``created``: it did not exist before. ``created_at``: when it was made, on the broker's clock. ``age_s``: the age in
+    force, ``None`` for none. ``last_revision``: of its last write ever, removed ones included.
     """
 
     store: NatsRecordStore
     created: bool
+    created_at: datetime
     age_s: float | None
     last_revision: int
 
@@ -71,6 +74,7 @@ async def open_bucket(
     return OpenedBucket(
         store=NatsRecordStore(jetstream, in_force, ids=ids, clock=clock or SystemClock()),
         created=info.did_create,
+        created_at=info.created,
         age_s=in_force.age_s,
         last_revision=info.state.last_seq,
     )
