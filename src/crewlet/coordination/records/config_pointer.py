@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeGuard
 
 from msgspec.structs import replace
 
-from crewlet.base import limits
-from crewlet.base.errors import Conflict, Unavailable
-from crewlet.coordination.contract import Record, RecordStore, Revision
-from crewlet.coordination.records.codec import SharedRecord, decode_record, encode_record
+from crewlet.base.errors import Conflict
+from crewlet.coordination.contract import RecordStore, Revision
+from crewlet.coordination.records.codec import SharedRecord, encode_record
+from crewlet.coordination.records.stored import first_stored, read_stored
 
 __all__ = ["ActiveConfig", "ConfigPointer", "ConfigPointers", "pointed"]
 
@@ -62,30 +62,30 @@ class ConfigPointers:
 
     async def current(self) -> ActiveConfig | None:
         """What is current, or ``None`` where the company has none yet."""
-        record = await self._store.get(_KEY)
-        return None if record is None else _active(record)
+        standing = await read_stored(self._store, ConfigPointer, _KEY)
+        return None if standing is None else ActiveConfig(standing.record, standing.revision)
 
     async def activate(self, wanted: ConfigPointer, *, expected: Revision) -> ActiveConfig:
         """Move the pointer from ``expected``. Raises ``Conflict`` where another epoch is current."""
-        record = await self._store.get(_KEY)
-        standing = None if record is None else _active(record)
-        if standing is not None and standing.pointer.activation_id == wanted.activation_id:
+        standing = await self.current()
+        if _is_of(standing, wanted):
             return standing
         current = _NO_EPOCH if standing is None else standing.epoch
         if current != expected:
             raise Conflict(_KEY, expected=expected, current=current)
-        return await self._write(pointed(standing and standing.pointer, wanted), expected)
+        try:
+            return await self._write(pointed(standing and standing.pointer, wanted), expected)
+        except Conflict:
+            # An earlier attempt of this very activation may have arrived just now, long after it was given up.
+            standing = await self.current()
+            if _is_of(standing, wanted):
+                return standing
+            raise
 
     async def publish(self, wanted: ConfigPointer) -> ActiveConfig:
         """Point to ``wanted`` where the company has no pointer; returns what is current then, ours or another's."""
-        for _ in range(limits.RECORD_CHANGE_ATTEMPTS_MAX):
-            try:
-                return await self._write(wanted, _NO_EPOCH)
-            except Conflict:
-                current = await self.current()
-                if current is not None:
-                    return current
-        raise Unavailable("the config pointer was removed under every attempt to publish one")
+        first = await first_stored(self._store, _KEY, wanted)
+        return ActiveConfig(first.record, first.revision)
 
     async def _write(self, pointer: ConfigPointer, expected: Revision) -> ActiveConfig:
         value = encode_record(pointer)
@@ -94,5 +94,5 @@ class ConfigPointers:
         return ActiveConfig(pointer, (await self._store.update(_KEY, value, expected=expected)).revision)
 
 
-def _active(record: Record) -> ActiveConfig:
-    return ActiveConfig(decode_record(ConfigPointer, record.value), record.revision)
+def _is_of(standing: ActiveConfig | None, wanted: ConfigPointer) -> TypeGuard[ActiveConfig]:
+    return standing is not None and standing.pointer.activation_id == wanted.activation_id

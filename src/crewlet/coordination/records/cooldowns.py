@@ -13,8 +13,8 @@ from crewlet.base.errors import Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.coordination.contract import RecordStore
 from crewlet.coordination.keys import key_token
-from crewlet.coordination.records.codec import SharedRecord, decode_record
-from crewlet.coordination.records.record_change import change_record
+from crewlet.coordination.records.codec import SharedRecord
+from crewlet.coordination.records.stored import change_stored, list_stored
 
 __all__ = ["Cooldown", "Cooldowns", "extended"]
 
@@ -66,8 +66,7 @@ class Cooldowns:
 
     async def all(self) -> list[Cooldown]:
         """Every cooldown on record, those that have ended not taken out. Raises ``Unavailable``."""
-        records = await self._store.list(f"{_CLASS}.>")
-        return [decode_record(Cooldown, record.value) for record in records]
+        return [each.record for each in await list_stored(self._store, Cooldown, f"{_CLASS}.>")]
 
     async def close(self) -> None:
         """End the writes that still go on."""
@@ -77,7 +76,7 @@ class Cooldowns:
         key = f"{_CLASS}.{key_token(cooldown.provider_key)}.{key_token(cooldown.hint)}"
         try:
             async with asyncio.timeout(limits.COOLDOWN_PUBLISH_WAIT_S):
-                await change_record(self._store, key, Cooldown, lambda standing: extended(standing, cooldown))
+                await change_stored(self._store, Cooldown, key, lambda standing: extended(standing, cooldown))
         except (Unavailable, TimeoutError) as error:
             _log.warning(
                 "cooldown_not_published",

@@ -7,8 +7,8 @@ from datetime import datetime
 from crewlet.base.clock import Clock
 from crewlet.coordination.contract import RecordStore
 from crewlet.coordination.keys import key_token
-from crewlet.coordination.records.codec import SharedRecord, decode_record
-from crewlet.coordination.records.record_change import first_record
+from crewlet.coordination.records.codec import SharedRecord
+from crewlet.coordination.records.stored import first_stored, read_stored
 
 __all__ = ["Custodies", "Custody"]
 
@@ -38,12 +38,12 @@ class Custodies:
     async def claim(self, batch_id: str, *, keeper: str) -> Custody:
         """Who keeps the batch: ``keeper``, unless another was first. Raises ``Unavailable``."""
         wanted = Custody(batch_id=batch_id, keeper=keeper, claimed_at=self._clock.now())
-        return await first_record(self._store, _key(batch_id), wanted)
+        return (await first_stored(self._store, _key(batch_id), wanted)).record
 
     async def standing(self, batch_id: str) -> Custody | None:
         """Who keeps the batch, or ``None`` where nobody claimed it. Raises ``Unavailable``."""
-        record = await self._store.get(_key(batch_id))
-        return None if record is None else decode_record(Custody, record.value)
+        standing = await read_stored(self._store, Custody, _key(batch_id))
+        return None if standing is None else standing.record
 
 
 def _key(batch_id: str) -> str:

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from crewlet.base import limits
 from crewlet.base.clock import Clock
-from crewlet.base.errors import Conflict, CrewletError, Unavailable
+from crewlet.base.errors import CrewletError, Unavailable
 from crewlet.coordination.contract import RecordStore
 from crewlet.coordination.keys import key_token
-from crewlet.coordination.records.codec import SharedRecord, decode_record
-from crewlet.coordination.records.record_change import change_record
+from crewlet.coordination.records.codec import SharedRecord
+from crewlet.coordination.records.stored import change_stored, remove_stored
 
 __all__ = ["ClaimTooLong", "DeliveryClaim", "DeliveryClaims", "Seen", "claimed"]
 
@@ -54,7 +54,7 @@ class DeliveryClaim(SharedRecord, frozen=True, kw_only=True):
     deadline: datetime
 
 
-def claimed(standing: DeliveryClaim | None, wanted: DeliveryClaim, *, given_up: str = "") -> DeliveryClaim:
+def claimed(standing: DeliveryClaim | None, wanted: DeliveryClaim, *, given_up: str | None = None) -> DeliveryClaim:
     """What stands once ``wanted`` was asked for: itself, or a claim of another claimant that has not lapsed.
 
     A claim lapses at its own deadline by the clock that ``wanted`` was made by. That of ``given_up`` is over.
@@ -116,7 +116,7 @@ class DeliveryClaims:
             del self._unreleased[next(iter(self._unreleased))]
         try:
             async with asyncio.timeout(limits.DELIVERY_CLAIM_WAIT_S):
-                await self._remove(key, claimant)
+                await remove_stored(self._store, DeliveryClaim, key, lambda standing: standing.claimant == claimant)
         except (Unavailable, TimeoutError) as error:
             _log.warning(
                 "delivery_claim_not_released", source=source, delivery=delivery_id, error=str(error) or "too late"
@@ -126,25 +126,16 @@ class DeliveryClaims:
 
     async def _claimed(self, wanted: DeliveryClaim) -> DeliveryClaim:
         key = _key(wanted.source, wanted.delivery_id)
-        given_up = self._unreleased.get(key, "")
-        stands = await change_record(
+        given_up = self._unreleased.get(key)
+        stands = await change_stored(
             self._store,
-            key,
             DeliveryClaim,
+            key,
             lambda standing: claimed(standing, wanted, given_up=given_up),
             likely_absent=True,
         )
         assert stands is not None, "the step above always wants a record"
-        return stands
-
-    async def _remove(self, key: str, claimant: str) -> None:
-        record = await self._store.get(key)
-        if record is None or decode_record(DeliveryClaim, record.value).claimant != claimant:
-            return
-        try:
-            await self._store.delete(key, expected=record.revision)
-        except Conflict:
-            _log.debug("delivery_claim_taken_over", key=key)
+        return stands.record
 
 
 def _key(source: str, delivery_id: str) -> str:

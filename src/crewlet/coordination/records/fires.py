@@ -7,8 +7,8 @@ from datetime import datetime
 from crewlet.base.clock import Clock
 from crewlet.coordination.contract import RecordStore
 from crewlet.coordination.keys import key_token
-from crewlet.coordination.records.codec import SharedRecord, decode_record
-from crewlet.coordination.records.record_change import first_record
+from crewlet.coordination.records.codec import SharedRecord
+from crewlet.coordination.records.stored import first_stored, read_stored
 
 __all__ = ["Fire", "Fires"]
 
@@ -50,13 +50,13 @@ class Fires:
             claimant=claimant,
             claimed_at=self._clock.now(),
         )
-        stands = await first_record(self._store, _key(owner, schedule, instant, target), wanted)
-        return stands.claimant == claimant
+        first = await first_stored(self._store, _key(owner, schedule, instant, target), wanted)
+        return first.record.claimant == claimant
 
     async def standing(self, owner: str, schedule: str, instant: str, target: str) -> Fire | None:
         """The claim that was won, or ``None`` where nobody has one. Raises ``Unavailable``."""
-        record = await self._store.get(_key(owner, schedule, instant, target))
-        return None if record is None else decode_record(Fire, record.value)
+        standing = await read_stored(self._store, Fire, _key(owner, schedule, instant, target))
+        return None if standing is None else standing.record
 
 
 def _key(*parts: str) -> str:

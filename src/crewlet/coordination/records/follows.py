@@ -11,8 +11,8 @@ from crewlet.base.clock import Clock
 from crewlet.base.errors import Unavailable
 from crewlet.coordination.contract import RecordStore
 from crewlet.coordination.keys import key_token
-from crewlet.coordination.records.codec import SharedRecord, decode_record
-from crewlet.coordination.records.record_change import change_record
+from crewlet.coordination.records.codec import SharedRecord
+from crewlet.coordination.records.stored import change_stored, list_stored
 
 __all__ = ["Follow", "Follows", "asserted"]
 
@@ -60,7 +60,7 @@ class Follows:
         )
         key = _key(backend, channel, thread, seat)
         try:
-            await change_record(self._store, key, Follow, lambda standing: asserted(standing, wanted))
+            await change_stored(self._store, Follow, key, lambda standing: asserted(standing, wanted))
         except Unavailable as error:
             _log.warning("follow_not_written", backend=backend, seat=seat, channel=channel, error=str(error))
             return False
@@ -80,7 +80,7 @@ class Follows:
         return sorted(follows, key=lambda each: (each.since, each.thread))
 
     async def _listed(self, pattern: str) -> list[Follow]:
-        return [decode_record(Follow, record.value) for record in await self._store.list(pattern)]
+        return [each.record for each in await list_stored(self._store, Follow, pattern)]
 
 
 def _key(backend: str, channel: str, thread: str, seat: str) -> str:

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from crewlet.base import limits
 from crewlet.coordination.contract import RecordStore
 from crewlet.coordination.keys import key_token
-from crewlet.coordination.records.codec import SharedRecord, decode_record
-from crewlet.coordination.records.record_change import change_record
+from crewlet.coordination.records.codec import SharedRecord
+from crewlet.coordination.records.stored import change_stored, list_stored
 
 __all__ = ["NodeStatus", "NodeStatuses", "reported"]
 
@@ -54,9 +54,9 @@ class NodeStatuses:
     async def report(self, status: NodeStatus) -> None:
         """The node's record is ``status``; it lives for the bucket's age from now."""
         key = f"{_CLASS}.{key_token(status.node)}"
-        await change_record(self._store, key, NodeStatus, lambda standing: reported(standing, status))
+        await change_stored(self._store, NodeStatus, key, lambda standing: reported(standing, status))
 
     async def all(self) -> list[NodeStatus]:
         """Every node that reported within the bucket's age, by name."""
-        records = await self._store.list(f"{_CLASS}.*")
-        return sorted((decode_record(NodeStatus, record.value) for record in records), key=lambda each: each.node)
+        statuses = await list_stored(self._store, NodeStatus, f"{_CLASS}.*")
+        return sorted((each.record for each in statuses), key=lambda each: each.node)

@@ -14,7 +14,7 @@ from crewlet.base.errors import Unavailable
 from crewlet.coordination.contract import RecordStore
 from crewlet.coordination.keys import key_token
 from crewlet.coordination.records.codec import SharedRecord
-from crewlet.coordination.records.record_change import change_record, jittered_pauses
+from crewlet.coordination.records.stored import change_stored
 
 __all__ = ["RateValve", "RateWindow", "let_through"]
 
@@ -68,19 +68,19 @@ class RateValve:
     async def _counted(self, handle: str, cap: int) -> bool:
         time = await self._store.time()
         second = math.floor(time.earliest.timestamp())
-        full = False
-
-        def step(standing: RateWindow | None) -> RateWindow | None:
-            nonlocal full
-            window = let_through(standing, handle=handle, second=second, cap=cap)
-            full = window is None
-            return window
-
-        pauses_s = jittered_pauses(
-            self._chance,
-            first_s=limits.RATE_PAUSE_FIRST_S,
-            longest_s=limits.RATE_PAUSE_LONGEST_S,
-            attempts=limits.RATE_ATTEMPTS_MAX,
+        window = await change_stored(
+            self._store,
+            RateWindow,
+            f"seat.{key_token(handle)}",
+            lambda standing: let_through(standing, handle=handle, second=second, cap=cap),
+            pauses_s=_pauses_s(self._chance),
         )
-        await change_record(self._store, f"seat.{key_token(handle)}", RateWindow, step, pauses_s=pauses_s)
-        return not full
+        return window is not None
+
+
+def _pauses_s(chance: Random) -> list[float]:
+    longest_s = [
+        min(limits.RATE_PAUSE_LONGEST_S, limits.RATE_PAUSE_FIRST_S * 2**attempt)
+        for attempt in range(limits.RATE_ATTEMPTS_MAX - 1)
+    ]
+    return [chance.uniform(0.5, 1.0) * each_s for each_s in longest_s]

@@ -11,8 +11,8 @@ from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.coordination.contract import RecordStore
 from crewlet.coordination.keys import key_token
-from crewlet.coordination.records.codec import SharedRecord, decode_record
-from crewlet.coordination.records.record_change import change_record
+from crewlet.coordination.records.codec import SharedRecord
+from crewlet.coordination.records.stored import change_stored, read_stored
 
 __all__ = ["Rebase", "Rebases", "WorkInstant", "is_past_horizon", "rebased"]
 
@@ -62,15 +62,15 @@ class Rebases:
         """
         now = self._clock.now()
         if is_past_horizon(began_at, now=now):
-            stands = await change_record(
-                self._store, _key(work_key), Rebase, lambda standing: rebased(standing, work_key=work_key, now=now)
+            stands = await change_stored(
+                self._store, Rebase, _key(work_key), lambda standing: rebased(standing, work_key=work_key, now=now)
             )
             assert stands is not None, "the step above always wants a record"
-            return WorkInstant(stands.instant, is_rebased=True)
+            return WorkInstant(stands.record.instant, is_rebased=True)
         if is_past_horizon(began_at, now=now, margin_s=limits.REBASE_LOOKED_UP_FROM_S):
-            record = await self._store.get(_key(work_key))
-            if record is not None:
-                return WorkInstant(decode_record(Rebase, record.value).instant, is_rebased=True)
+            standing = await read_stored(self._store, Rebase, _key(work_key))
+            if standing is not None:
+                return WorkInstant(standing.record.instant, is_rebased=True)
         return WorkInstant(began_at, is_rebased=False)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from msgspec.structs import replace
 
@@ -14,9 +15,20 @@ from crewlet.base.errors import Conflict, Unavailable
 from crewlet.coordination.contract import Record, RecordStore, Revision
 from crewlet.coordination.records.codec import SharedRecord, decode_record, encode_record
 
-__all__ = ["Stored", "change_stored", "list_stored", "put_stored", "read_stored", "remove_stored", "stored"]
+__all__ = [
+    "Stored",
+    "change_stored",
+    "first_stored",
+    "list_stored",
+    "put_stored",
+    "read_stored",
+    "remove_stored",
+    "stored",
+]
 
 _RecordT = TypeVar("_RecordT", bound=SharedRecord)
+
+_AT_ONCE: Final = (0.0,) * (limits.RECORD_CHANGE_ATTEMPTS_MAX - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +58,22 @@ async def list_stored(store: RecordStore, kind: type[_RecordT], pattern: str) ->
 
 
 async def change_stored(
-    store: RecordStore, kind: type[_RecordT], key: str, step: Callable[[_RecordT | None], _RecordT | None]
+    store: RecordStore,
+    kind: type[_RecordT],
+    key: str,
+    step: Callable[[_RecordT | None], _RecordT | None],
+    *,
+    likely_absent: bool = False,
+    pauses_s: Iterable[float] = _AT_ONCE,
 ) -> Stored[_RecordT] | None:
     """Take what stands one ``step`` further; returns what stands then, ``None`` where the step refused.
 
     ``step`` is asked again for whatever stands after a lost race, so it must be pure. What it returns unchanged is not
-    written. Raises what ``step`` raises, and ``Unavailable``.
+    written. Each of ``pauses_s`` is waited before another attempt; ``likely_absent`` saves the first read. Raises what
+    ``step`` raises, and ``Unavailable``.
     """
-    for _ in range(limits.RECORD_CHANGE_ATTEMPTS_MAX):
-        standing = await read_stored(store, kind, key)
+    standing = None if likely_absent else await read_stored(store, kind, key)
+    for pause_s in (*pauses_s, None):
         wanted = step(None if standing is None else standing.record)
         if wanted is None:
             return None
@@ -63,7 +82,19 @@ async def change_stored(
         written = await _written(store, key, wanted, standing)
         if written is not None:
             return Stored(key, wanted, written.revision, written.written_at)
+        if pause_s is None:
+            break
+        if pause_s > 0:
+            await asyncio.sleep(pause_s)
+        standing = await read_stored(store, kind, key)
     raise Unavailable(f"{store.name}: {key} changed under every attempt to change it")
+
+
+async def first_stored(store: RecordStore, key: str, record: _RecordT) -> Stored[_RecordT]:
+    """``record`` stands where none did; returns what stands then, ours or an earlier one. Raises ``Unavailable``."""
+    first = await change_stored(store, type(record), key, lambda before: before or record, likely_absent=True)
+    assert first is not None
+    return first
 
 
 async def put_stored(store: RecordStore, key: str, record: _RecordT) -> Stored[_RecordT]:
