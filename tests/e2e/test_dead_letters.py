@@ -36,7 +36,7 @@ async def engine_beside_us(directory: Path) -> AsyncGenerator[tuple[Engine, Conn
     server.mkdir()
     write_script(home, ECHO)
     async with external_broker(server) as url:
-        node = {"stream": {"type": "nats", "url": url, "token": TOKEN}}
+        node = {"stream": {"type": "nats", "url": url, "token": TOKEN}, "coordination": {"type": "embedded-kv"}}
         files = await write_engine_files(home, company(role("ceo"), llm={"script": scripted()}), node=node)
         async with running_engine(files) as engine:
             wire = await connect(url, token=TOKEN)

@@ -95,6 +95,7 @@ class NodeConfig:
     data_dir: Path
     node_id: NodeId
     max_concurrent: int
+    coordination: Literal["local", "embedded-kv"]
     lease_ttl_s: float
     stream: StreamConfig
     store_path: Path

@@ -48,15 +48,10 @@ def _all_roles(roles: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _ttl(seconds: int) -> int:
-    if seconds not in {0, limits.LEASE_TTL_S}:
-        raise refused("not supported yet", "remove this field")
+    if seconds and not limits.LEASE_TTL_MIN_S <= seconds <= limits.LEASE_TTL_MAX_S:
+        remedy = f"write {limits.LEASE_TTL_MIN_S:g} to {limits.LEASE_TTL_MAX_S:g}, or 0 for {limits.LEASE_TTL_S:g}"
+        raise refused(f"{seconds} s is no length for a lease", remedy)
     return seconds
-
-
-def _local(kind: str) -> str:
-    if kind != "local":
-        raise refused("not supported yet: one node is all there is", "remove this field")
-    return kind
 
 
 def _printable(token: str) -> str:
@@ -90,10 +85,12 @@ class StoreSection(DocumentPart):
 
 
 class CoordinationSection(DocumentPart):
-    """Where leases live."""
+    """Where leases live; every other shared record lives with the stream, whatever is said here."""
 
-    type: Annotated[Literal["local", "embedded-kv"], AfterValidator(_local)] = "local"
+    type: Literal["local", "embedded-kv"] = "local"
+    """``local``: in this process, for a node that is alone on its stream. ``embedded-kv``: with the stream."""
     lease_ttl_seconds: Annotated[int, AfterValidator(_ttl), FromText()] = 0
+    """How soon a dead node's seats are free; 0 means the default."""
 
 
 class TokenSection(DocumentPart):

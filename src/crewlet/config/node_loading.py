@@ -100,8 +100,6 @@ def _expanded(value: object, variables: Variables) -> object:
 def _warnings(source: Source, config: NodeConfig, file: Path) -> Iterator[Problem]:
     if config.stream.is_in_memory:
         yield Problem("stream.store_dir", "streams are in memory: mail and records end with the process", "set a path")
-    if config.stream.type == "nats":
-        yield Problem("coordination.type", "leases are this process's own: run one node alone on that broker")
     literal = [path_text(location) for location, text in texts(source.values) if _is_literal_credential(location, text)]
     if literal and _readable_by_others(file):
         for path in literal:

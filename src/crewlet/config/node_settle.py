@@ -41,6 +41,7 @@ def settle(written: NodeFile, file: Path, env: Mapping[str, str]) -> NodeConfig:
     problems = (
         *_node_id_problems(node_id, is_written=bool(written.node.id)),
         *_stream_problems(written.stream),
+        *_coordination_problems(written),
         *_api_problems(written.api.host, written.api.port, written.api.auth),
     )
     if problems:
@@ -52,6 +53,7 @@ def settle(written: NodeFile, file: Path, env: Mapping[str, str]) -> NodeConfig:
         data_dir=data_dir,
         node_id=NodeId(node_id),
         max_concurrent=written.node.max_concurrent or limits.MAX_CONCURRENT_TURNS,
+        coordination=written.coordination.type,
         lease_ttl_s=float(written.coordination.lease_ttl_seconds or limits.LEASE_TTL_S),
         stream=_stream(written.stream, paths, data_dir),
         store_path=paths.maybe(written.store.path) or data_dir / "crewlet.db",
@@ -144,6 +146,15 @@ def _stream_problems(stream: StreamSection) -> Iterator[Problem]:
             "stream.sync",
             "a duration loses acknowledged mail when the machine fails, unless three replicas hold it",
             "set it to always",
+        )
+
+
+def _coordination_problems(written: NodeFile) -> Iterator[Problem]:
+    if written.stream.type == "nats" and written.coordination.type == "local":
+        yield Problem(
+            "coordination.type",
+            "leases would be this process's own, beside a broker that other nodes may use: each would run every seat",
+            "set `coordination.type: embedded-kv`",
         )
 
 

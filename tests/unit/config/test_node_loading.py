@@ -140,8 +140,6 @@ def test_a_mistyped_reference_does_not_pass_as_text(folder: Path) -> None:
         ("stream: {cluster: {name: c}}", "stream.cluster"),
         ("stream: {leaf: {urls: [x]}}", "stream.leaf"),
         ("stream: {replicas: 3}", "stream.replicas"),
-        ("coordination: {type: embedded-kv}", "coordination.type"),
-        ("coordination: {lease_ttl_seconds: 20}", "coordination.lease_ttl_seconds"),
         ("retention: {min_age: 5}", "retention"),
         ("secrets: {active_key_id: k}", "secrets"),
         ("store: {objects: {type: s3}}", "store.objects"),
@@ -164,11 +162,11 @@ def test_what_only_a_fleet_or_a_later_part_needs_is_refused_as_not_supported_yet
 @pytest.mark.parametrize(
     ("text", "path"),
     [
-        ("stream: {type: nats}", "stream.url"),
-        ("stream: {type: nats, url: 'http://h'}", "stream.url"),
-        ("stream: {type: nats, url: 'nats://h', store_dir: x}", "stream.store_dir"),
-        ("stream: {type: nats, url: 'nats://h', store_dir: ''}", "stream.store_dir"),
-        ("stream: {type: nats, url: 'nats://h', tls: {cert: c.pem}}", "stream.tls"),
+        ("coordination: {type: embedded-kv}\nstream: {type: nats}", "stream.url"),
+        ("coordination: {type: embedded-kv}\nstream: {type: nats, url: 'http://h'}", "stream.url"),
+        ("coordination: {type: embedded-kv}\nstream: {type: nats, url: 'nats://h', store_dir: x}", "stream.store_dir"),
+        ("coordination: {type: embedded-kv}\nstream: {type: nats, url: 'nats://h', store_dir: ''}", "stream.store_dir"),
+        ("coordination: {type: embedded-kv}\nstream: {type: nats, url: 'nats://h', tls: {cert: c.pem}}", "stream.tls"),
         ("stream: {url: 'nats://h'}", "stream.url"),
         ("stream: {token: x}", "stream.token"),
         ("stream: {credentials: x}", "stream.credentials"),
@@ -229,6 +227,7 @@ def test_no_listener_needs_no_token(folder: Path) -> None:
 
 def test_another_broker_is_dialled_as_written(folder: Path) -> None:
     text = "stream: {type: nats, url: 'nats://a:4222,nats://b:4222', credentials: op.creds, tls: {ca: ca.pem}}"
+    text += "\ncoordination: {type: embedded-kv}"
 
     loaded = _load(folder, text)
 
@@ -237,15 +236,37 @@ def test_another_broker_is_dialled_as_written(folder: Path) -> None:
     assert stream.credentials == folder / "op.creds"
     assert stream.tls is not None
     assert stream.tls.ca == folder / "ca.pem"
-    assert [warning.path for warning in loaded.warnings] == ["coordination.type"]
+    assert loaded.warnings == ()
+
+
+def test_leases_of_one_process_beside_a_shared_broker_are_refused(folder: Path) -> None:
+    problem = _problem(folder, "stream: {type: nats, url: 'nats://h'}")
+
+    assert (problem.path, "embedded-kv" in problem.remedy) == ("coordination.type", True)
+
+
+def test_leases_may_live_with_the_stream_for_as_long_as_is_written(folder: Path) -> None:
+    config = _config(folder, "coordination: {type: embedded-kv, lease_ttl_seconds: 20}")
+
+    assert (config.coordination, config.lease_ttl_s) == ("embedded-kv", 20.0)
+
+
+@pytest.mark.parametrize("seconds", [-1, 1, 5, 3601])
+def test_a_lease_that_is_no_length_is_refused(folder: Path, seconds: int) -> None:
+    problem = _problem(folder, f"coordination: {{lease_ttl_seconds: {seconds}}}")
+
+    assert problem.path == "coordination.lease_ttl_seconds"
 
 
 @pytest.mark.parametrize(
     ("text", "path"),
     [
         (f"api: {{auth: {{tokens: [{{id: op, token: {_TOKEN}}}]}}}}", "api.auth.tokens[0].token"),
-        (f"stream: {{type: nats, url: 'nats://h', token: {_TOKEN}}}", "stream.token"),
-        (f"stream: {{type: nats, url: 'nats://u:{_TOKEN}@h'}}", "stream.url"),
+        (
+            f"coordination: {{type: embedded-kv}}\nstream: {{type: nats, url: 'nats://h', token: {_TOKEN}}}",
+            "stream.token",
+        ),
+        (f"coordination: {{type: embedded-kv}}\nstream: {{type: nats, url: 'nats://u:{_TOKEN}@h'}}", "stream.url"),
     ],
 )
 def test_a_credential_in_clear_is_warned_about_unless_the_file_is_its_owners_alone(
@@ -268,6 +289,7 @@ def test_a_credential_by_reference_is_not_warned_about(folder: Path) -> None:
 def test_a_configuration_shows_no_credential_when_printed(folder: Path) -> None:
     text = f"""
 stream: {{type: nats, url: 'nats://u:{_TOKEN}@h', token: {_TOKEN}}}
+coordination: {{type: embedded-kv}}
 api: {{auth: {{tokens: [{{id: op, token: {_TOKEN}}}]}}}}
 """
 
