@@ -8,17 +8,47 @@ from crewlet.coordination.records.custody import Custodies, Custody
 from crewlet.coordination.records.delivery_claims import ClaimTooLong, DeliveryClaim, DeliveryClaims, Seen
 from crewlet.coordination.records.fires import Fire, Fires
 from crewlet.coordination.records.follows import Follow, Follows
+from crewlet.coordination.records.integrations import Finding, IntegrationPhase, Integrations, IntegrationStatus
 from crewlet.coordination.records.ledger import Completion, Ledger
+from crewlet.coordination.records.mailboxes import Mailboxes, SeatMailbox
 from crewlet.coordination.records.node_status import NodeStatus, NodeStatuses
+from crewlet.coordination.records.objects import CollectorReport, ObjectBackend, Objects
+from crewlet.coordination.records.positions import (
+    Admission,
+    BackupCoverage,
+    CapacityOperation,
+    LogPosition,
+    NodePosition,
+    Pin,
+    Positions,
+    PublishedFloor,
+    RestartAcknowledgement,
+    may_write_first,
+)
 from crewlet.coordination.records.rate_valve import RateValve, RateWindow
 from crewlet.coordination.records.rebases import Rebase, Rebases, WorkInstant
+from crewlet.coordination.records.sandbox_runs import (
+    RunStatus,
+    SandboxRun,
+    SandboxRuns,
+    run_given_back,
+    run_resumed,
+    run_suspended,
+)
+from crewlet.coordination.records.sealed_secrets import Envelope, SealedSecret, SealedSecrets, SecretEntry
+from crewlet.coordination.records.seat_pauses import PauseChange, Paused, SeatPause, SeatPauses
+from crewlet.coordination.records.stored import Stored
 
 __all__ = [
     "ActiveConfig",
+    "Admission",
+    "BackupCoverage",
+    "CapacityOperation",
     "Channel",
     "ChannelStatus",
     "Channels",
     "ClaimTooLong",
+    "CollectorReport",
     "Completion",
     "ConfigPointer",
     "ConfigPointers",
@@ -29,20 +59,50 @@ __all__ = [
     "Custody",
     "DeliveryClaim",
     "DeliveryClaims",
+    "Envelope",
+    "Finding",
     "Fire",
     "Fires",
     "Follow",
     "Follows",
+    "IntegrationPhase",
+    "IntegrationStatus",
+    "Integrations",
     "Ledger",
+    "LogPosition",
+    "Mailboxes",
+    "NodePosition",
     "NodeStatus",
     "NodeStatuses",
+    "ObjectBackend",
+    "Objects",
+    "PauseChange",
+    "Paused",
+    "Pin",
+    "Positions",
+    "PublishedFloor",
     "RateValve",
     "RateWindow",
     "Rebase",
     "Rebases",
+    "RestartAcknowledgement",
+    "RunStatus",
+    "SandboxRun",
+    "SandboxRuns",
+    "SealedSecret",
+    "SealedSecrets",
+    "SeatMailbox",
+    "SeatPause",
+    "SeatPauses",
+    "SecretEntry",
     "Seen",
+    "Stored",
     "WorkInstant",
     "answered",
     "closed",
+    "may_write_first",
     "opened",
+    "run_given_back",
+    "run_resumed",
+    "run_suspended",
 ]

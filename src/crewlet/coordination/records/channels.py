@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from crewlet.base import limits
 from crewlet.base.errors import Conflict, Unavailable
-from crewlet.coordination.contract import Record, RecordStore
+from crewlet.coordination.contract import RecordStore, Revision
 from crewlet.coordination.keys import key_token
-from crewlet.coordination.records.codec import SharedRecord, decode_record, encode_record
+from crewlet.coordination.records.codec import SharedRecord, encode_record
+from crewlet.coordination.records.stored import Stored, change_stored, list_stored, read_stored
 
-__all__ = ["Channel", "ChannelStatus", "Channels", "answered", "closed", "opened"]
+__all__ = ["Channel", "ChannelStatus", "Channels", "answered", "closed", "is_idle", "opened"]
 
 
 class ChannelStatus(StrEnum):
@@ -113,6 +114,11 @@ def closed(channel: Channel, *, at: datetime, by: str = "", turn_id: str = "") -
     )
 
 
+def is_idle(channel: Channel, *, since: datetime) -> bool:
+    """Whether nothing happened on a channel that is not closed after ``since``."""
+    return channel.status is not ChannelStatus.CLOSED and channel.last_activity <= since
+
+
 class Channels:
     """The channels of the company. Every verb may raise ``Unavailable``; nothing here fails open or closed by itself.
 
@@ -144,8 +150,8 @@ class Channels:
 
     async def get(self, channel_id: str) -> Channel | None:
         """The channel as it stands, or ``None`` where there is none (any more)."""
-        record = await self._store.get(_key(channel_id))
-        return None if record is None else decode_record(Channel, record.value)
+        standing = await read_stored(self._store, Channel, _key(channel_id))
+        return None if standing is None else standing.record
 
     async def answer(self, channel_id: str, *, at: datetime, answer_event_id: str, turn_id: str = "") -> Channel | None:
         """The answer is recorded; ``None`` where it is refused: no such channel, another answer, or a close stands."""
@@ -157,23 +163,34 @@ class Channels:
         """The channel is over; ``None`` where there is no such channel."""
         return await self._change(channel_id, lambda channel: closed(channel, at=at, by=by, turn_id=turn_id))
 
-    async def _change(self, channel_id: str, step: Callable[[Channel], Channel | None]) -> Channel | None:
-        for _ in range(limits.RECORD_CHANGE_ATTEMPTS_MAX):
-            record = await self._store.get(_key(channel_id))
-            if record is None:
-                return None
-            standing = decode_record(Channel, record.value)
-            changed = step(standing)
-            if changed is None or changed == standing or await self._replaced(record, changed):
-                return changed
-        raise Unavailable(f"channel {channel_id} changed under every attempt to change it")
+    async def idle(self, *, since: datetime) -> list[Stored[Channel]]:
+        """Every channel that is not closed and on which nothing happened after ``since``."""
+        return [each for each in await self._every() if is_idle(each.record, since=since)]
 
-    async def _replaced(self, record: Record, changed: Channel) -> bool:
-        try:
-            await self._store.update(record.key, encode_record(changed), expected=record.revision)
-        except Conflict:
-            return False
-        return True
+    async def close_idle(self, channel_id: str, *, since: datetime, at: datetime) -> Channel | None:
+        """The channel is over, for nobody; ``None`` where it is gone, or something happened on it after ``since``."""
+        return await self._change(
+            channel_id, lambda channel: closed(channel, at=at) if is_idle(channel, since=since) else None
+        )
+
+    async def closed(self, *, before: datetime) -> list[Stored[Channel]]:
+        """Every channel that was closed before this."""
+        return [
+            each for each in await self._every() if each.record.closed_at is not None and each.record.closed_at < before
+        ]
+
+    async def remove(self, channel_id: str, *, expected: Revision) -> None:
+        """The record that was read is gone; an absent one is no error. Raises ``Conflict`` where it changed since."""
+        await self._store.delete(_key(channel_id), expected=expected)
+
+    async def _every(self) -> list[Stored[Channel]]:
+        return await list_stored(self._store, Channel, "channel.>")
+
+    async def _change(self, channel_id: str, step: Callable[[Channel], Channel | None]) -> Channel | None:
+        changed = await change_stored(
+            self._store, Channel, _key(channel_id), lambda standing: None if standing is None else step(standing)
+        )
+        return None if changed is None else changed.record
 
 
 def _later(channel: Channel, at: datetime) -> datetime:
