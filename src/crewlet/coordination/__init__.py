@@ -2,7 +2,9 @@
 
 from crewlet.coordination.contract import Change, Record, RecordStore, Revision, Watch
 from crewlet.coordination.keys import checked_key, checked_pattern, key_token
-from crewlet.coordination.leases import Lease, Leases, seat_resource
+from crewlet.coordination.kv_leases import KvLeases
+from crewlet.coordination.lease_names import check_ttl, checked_kind, node_resource, resource_kind, seat_resource
+from crewlet.coordination.leases import LEASE_PROTOCOL, ClaimRefused, Hint, Lease, Leases, RefusalRule, TtlTooLong
 from crewlet.coordination.marker_sweep import MARKER_SWEEP_JOB, MarkerSweep, sweep_markers
 from crewlet.coordination.pause_copy import PauseCopy, PauseEdge
 from crewlet.coordination.records import (
@@ -106,6 +108,7 @@ __all__ = [
     "FIRES",
     "FOLLOWS",
     "INTEGRATIONS",
+    "LEASE_PROTOCOL",
     "LEDGER",
     "MAILBOXES",
     "MARKER_SWEEP_JOB",
@@ -125,6 +128,7 @@ __all__ = [
     "Channel",
     "ChannelStatus",
     "Channels",
+    "ClaimRefused",
     "ClaimTooLong",
     "CollectorReport",
     "Completion",
@@ -143,9 +147,11 @@ __all__ = [
     "Fires",
     "Follow",
     "Follows",
+    "Hint",
     "IntegrationPhase",
     "IntegrationStatus",
     "Integrations",
+    "KvLeases",
     "Lease",
     "Leases",
     "Ledger",
@@ -170,6 +176,7 @@ __all__ = [
     "Rebases",
     "Record",
     "RecordStore",
+    "RefusalRule",
     "RestartAcknowledgement",
     "Revision",
     "RunStatus",
@@ -186,16 +193,21 @@ __all__ = [
     "StoreClock",
     "StoreTime",
     "Stored",
+    "TtlTooLong",
     "Watch",
     "WorkInstant",
     "answered",
+    "check_ttl",
     "checked_key",
+    "checked_kind",
     "checked_pattern",
     "closed",
     "key_token",
     "leases_slot",
     "may_write_first",
+    "node_resource",
     "opened",
+    "resource_kind",
     "run_given_back",
     "run_resumed",
     "run_suspended",

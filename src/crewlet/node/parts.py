@@ -175,7 +175,7 @@ def _host(config: NodeConfig, ground: Ground, company: _Company, around: Surroun
     )
     owner = f"{config.node_id}:{around.ids.hex(8)}"
     host = Host(
-        leases=MemoryLeases(around.clock, alone=True),
+        leases=MemoryLeases(around.clock, alone=True, lease_ttl_s=config.lease_ttl_s),
         hooks=hooks,
         clock=around.clock,
         config=HostConfig(owner=owner, node_id=config.node_id, ttl_s=config.lease_ttl_s),

@@ -19,7 +19,7 @@ from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.errors import CrewletError, Fenced, Unavailable
 from crewlet.base.tasks import Tasks, each_at_once
-from crewlet.coordination import Lease, Leases, seat_resource
+from crewlet.coordination import ClaimRefused, Lease, Leases, seat_resource
 
 __all__ = ["Host", "HostConfig", "ReleaseMode", "SeatFence", "SeatHooks"]
 
@@ -250,7 +250,8 @@ class Host:
         except Unavailable as error:
             _log.warning("seat_claim_unknown", seat=handle, error=str(error))
             return
-        if lease is None:
+        if isinstance(lease, ClaimRefused):
+            _log.debug("seat_claim_refused", seat=handle, rule=str(lease.rule), holder=lease.holder, floor=lease.floor)
             return
         if self._draining:
             await self._give_back(handle, lease)

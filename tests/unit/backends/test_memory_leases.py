@@ -8,12 +8,13 @@ from datetime import timedelta
 import pytest
 
 from crewlet.backends.memory.leases import MemoryLeases
-from crewlet.coordination import Lease, seat_resource
+from crewlet.coordination import ClaimRefused, Lease, RefusalRule, TtlTooLong, seat_resource
 from crewlet.testing import VirtualClock
 
 pytestmark = pytest.mark.virtual_time
 
 SEAT = seat_resource("ceo")
+HELD = ClaimRefused(RefusalRule.HELD, "node-0:a")
 
 
 @pytest.fixture
@@ -23,14 +24,14 @@ async def leases() -> MemoryLeases:
 
 async def claimed(leases: MemoryLeases, resource: str = SEAT, owner: str = "node-0:a", ttl_s: float = 45.0) -> Lease:
     lease = await leases.claim(resource, owner=owner, ttl_s=ttl_s)
-    assert lease is not None
+    assert isinstance(lease, Lease)
     return lease
 
 
 async def test_a_claim_says_who_holds_what_until_when(leases: MemoryLeases) -> None:
     lease = await leases.claim(SEAT, owner="node-0:a", ttl_s=45.0, preferred="node-0")
 
-    assert lease is not None
+    assert isinstance(lease, Lease)
     assert (lease.resource, lease.owner, lease.preferred, lease.epoch) == (SEAT, "node-0:a", "node-0", 1)
     assert lease.expires_at - lease.acquired_at == timedelta(seconds=45)
 
@@ -39,7 +40,7 @@ async def test_a_claim_says_who_holds_what_until_when(leases: MemoryLeases) -> N
 async def test_a_held_resource_is_refused_to_everybody(leases: MemoryLeases, owner: str) -> None:
     await claimed(leases)
 
-    assert await leases.claim(SEAT, owner=owner, ttl_s=45.0) is None
+    assert await leases.claim(SEAT, owner=owner, ttl_s=45.0) == HELD
 
 
 async def test_a_lapsed_tenure_is_claimable_under_the_next_epoch(leases: MemoryLeases) -> None:
@@ -84,7 +85,7 @@ async def test_a_renewal_extends_the_same_tenure(leases: MemoryLeases) -> None:
     assert renewed is not None
     assert (renewed.epoch, renewed.acquired_at) == (first.epoch, first.acquired_at)
     assert renewed.expires_at == first.expires_at + timedelta(seconds=30)
-    assert await leases.claim(SEAT, owner="node-1:b", ttl_s=45.0) is None
+    assert await leases.claim(SEAT, owner="node-1:b", ttl_s=45.0) == HELD
 
 
 async def test_a_tenure_that_is_over_is_not_renewed(leases: MemoryLeases) -> None:
@@ -131,6 +132,14 @@ async def test_a_resource_without_a_kind_or_a_member_is_refused(leases: MemoryLe
         await leases.claim(resource, owner="node-0:a", ttl_s=45.0)
 
 
+@pytest.mark.parametrize(("resource", "ttl_s"), [(SEAT, 45.1), ("node:node-0", 45.1), ("worker:learning", 10_800.1)])
+async def test_what_a_fleet_would_refuse_for_its_length_is_refused(
+    leases: MemoryLeases, resource: str, ttl_s: float
+) -> None:
+    with pytest.raises(TtlTooLong, match=r"above the ceiling of (45|10800) s"):
+        await leases.claim(resource, owner="node-0:a", ttl_s=ttl_s)
+
+
 @pytest.mark.parametrize("kind", ["", "seat:"])
 async def test_a_kind_that_names_none_is_refused(leases: MemoryLeases, kind: str) -> None:
     with pytest.raises(ValueError, match="is not a kind"):
@@ -147,7 +156,7 @@ async def test_a_tenure_that_ran_out_is_renewed_where_nobody_else_could_have_tak
 
     assert renewed is not None
     assert renewed.epoch == lease.epoch
-    assert await leases.claim(SEAT, owner="node-0:a", ttl_s=45.0) is None
+    assert await leases.claim(SEAT, owner="node-0:a", ttl_s=45.0) == HELD
 
 
 async def test_a_tenure_that_ran_out_and_was_taken_is_not_renewed_even_alone() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -64,10 +65,10 @@ class _Flaky(MemoryLeases):
 
     cut = False
 
-    async def renew(self, lease: Lease, *, ttl_s: float) -> Lease | None:
+    async def renew(self, lease: Lease, *, ttl_s: float, data: Mapping[str, Any] | None = None) -> Lease | None:
         if self.cut:
             raise Unavailable("cut off")
-        return await super().renew(lease, ttl_s=ttl_s)
+        return await super().renew(lease, ttl_s=ttl_s, data=data)
 
 
 class _SleepyClock(VirtualClock):
