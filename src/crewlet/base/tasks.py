@@ -16,16 +16,17 @@ _T = TypeVar("_T")
 
 async def each_at_once(items: Iterable[_T], work: Callable[[_T], Awaitable[None]], *, at_once: int) -> None:
     """Do ``work`` for every item, at most ``at_once`` together. The first failure cancels the rest and is raised."""
-    slots = asyncio.Semaphore(at_once)
+    todo = list(items)
+    left = iter(todo)
 
-    async def one(item: _T) -> None:
-        async with slots:
+    async def worker() -> None:
+        for item in left:
             await work(item)
 
     try:
         async with asyncio.TaskGroup() as group:
-            for item in items:
-                group.create_task(one(item))
+            for _ in range(min(at_once, len(todo))):
+                group.create_task(worker())
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from failures
 

@@ -8,9 +8,10 @@ from typing import Final
 
 import structlog
 
+from crewlet.backends.nats.bucket_in_force import BucketInForce
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import STREAM_NAME_IN_USE, ApiError, Storage, StreamConfig, StreamInfo, ns
-from crewlet.backends.nats.records import BucketInForce, NatsRecordStore
+from crewlet.backends.nats.records import NatsRecordStore
 from crewlet.base import limits
 from crewlet.base.clock import Clock, SystemClock
 from crewlet.base.errors import StartRefused, Unavailable

@@ -21,6 +21,7 @@ __all__ = [
     "AccountInfo",
     "AccountLimits",
     "ApiError",
+    "ClusterInfo",
     "ConsumerConfig",
     "ConsumerInfo",
     "PubAck",
@@ -120,13 +121,30 @@ class StreamState(msgspec.Struct, frozen=True, kw_only=True):
     subjects: dict[str, int] | None = None
 
 
+class ClusterInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Who leads a stream; ``leader`` is empty during an election, when any member answers from its own copy."""
+
+    leader: str = ""
+
+
 class StreamInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A stream's settings in force and its state, as its leader said. ``did_create`` only on a create's answer."""
+    """A stream's settings in force and its state, as its leader said, at ``ts`` on that member's clock.
+
+    ``total`` is how many subjects there are, where they were asked for, and ``did_create`` only on a create's answer.
+    """
 
     config: StreamConfig
+    created: datetime
     state: StreamState = StreamState()
-    created: datetime | None = None
+    cluster: ClusterInfo | None = None
+    ts: datetime | None = None
+    total: int = 0
     did_create: bool = False
+
+    @property
+    def led(self) -> bool:
+        """Whether it was the stream's leader that answered; a broker alone is always that."""
+        return self.cluster is None or bool(self.cluster.leader)
 
 
 class ConsumerConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -7,46 +7,34 @@ direct get, which any replica may answer from before a write that has been ackno
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import Final
 
+from crewlet.backends.nats.bucket_in_force import BucketInForce
+from crewlet.backends.nats.bucket_leader import BucketLeader
+from crewlet.backends.nats.bucket_listing import certified
+from crewlet.backends.nats.bucket_messages import OPERATION, REMOVED, Shown, record_of
+from crewlet.backends.nats.bucket_pass import BucketPass
+from crewlet.backends.nats.bucket_patterns import checked_patterns
+from crewlet.backends.nats.bucket_watch import BucketWatch
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import WRONG_LAST_SEQUENCE, ApiError, StoredMessage
+from crewlet.backends.nats.marker_sweep import sweep_markers
 from crewlet.backends.nats.wire import NotDone
 from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.errors import Conflict, Unavailable
 from crewlet.base.ids import Ids
-from crewlet.coordination import Record, Revision, StoreClock, StoreTime, Watch, checked_key
-from crewlet.topics import bucket, bucket_stream, bucket_subject
+from crewlet.base.tasks import Tasks
+from crewlet.coordination import Record, Revision, StoreTime, checked_key
 
-__all__ = ["BucketInForce", "NatsRecordStore"]
+__all__ = ["NatsRecordStore"]
 
-_OPERATION: Final = "KV-Operation"
-_DELETE: Final = "DEL"
-_REMOVAL_REASON: Final = "Nats-Marker-Reason"
 _WRITE_ID: Final = "Crewlet-Write"
 _READ_BACK_PAUSE_S: Final = 0.05
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BucketInForce:
-    """One bucket as the broker holds it: the slot's name, the age of its records, and when it was made."""
-
-    slot: str
-    age_s: float | None = None
-    created_at: datetime | None = None
-
-    @property
-    def stream(self) -> str:
-        """The stream behind it."""
-        return bucket_stream(bucket(self.slot))
-
-    def subject(self, key: str) -> str:
-        """What one key is written on, or a pattern of keys."""
-        return bucket_subject(bucket(self.slot), key)
 
 
 class NatsRecordStore:
@@ -55,10 +43,10 @@ class NatsRecordStore:
     def __init__(self, jetstream: JetStream, bucket: BucketInForce, *, ids: Ids, clock: Clock) -> None:
         self._jetstream = jetstream
         self._bucket = bucket
-        self._stream = bucket.stream
         self._ids = ids
         self._clock = clock
-        self._store_clock = StoreClock(clock)
+        self._leader = BucketLeader(jetstream, bucket, clock)
+        self._tasks = Tasks(f"records:{bucket.slot}")
 
     @property
     def name(self) -> str:
@@ -72,7 +60,10 @@ class NatsRecordStore:
 
     async def get(self, key: str) -> Record | None:
         """The live record as the leader holds it, or ``None``."""
-        return _live(key, await self._last(key))
+        found = await self._leader.last(checked_key(key))
+        if found is None:
+            await self._leader.sure_of_absence()
+        return record_of(key, found)
 
     async def create(self, key: str, value: bytes) -> Record:
         """Write only where the key is not live; over a removal marker, only over that very marker."""
@@ -81,8 +72,8 @@ class NatsRecordStore:
             try:
                 return await self._write(key, value, expected)
             except Conflict:
-                found = await self._last(key)
-                live = _live(key, found)
+                found = await self._leader.last(key)
+                live = record_of(key, found)
                 if live is not None:
                     raise Conflict(key, expected=0, current=live.revision) from None
                 expected = 0 if found is None else found.seq
@@ -98,7 +89,7 @@ class NatsRecordStore:
     async def delete(self, key: str, *, expected: Revision) -> None:
         """Leave a removal marker over ``expected``; an absent key is no error."""
         try:
-            await self._publish(key, b"", expected, {_OPERATION: _DELETE})
+            await self._publish(key, b"", expected, {OPERATION: REMOVED})
         except Conflict:
             live = await self.get(key)
             if live is not None:
@@ -106,39 +97,68 @@ class NatsRecordStore:
         except NotDone:
             raise
         except Unavailable as lost:
-            if _live(key, await self._read_back(key, lost)) is not None:
+            if record_of(key, await self._read_back(key, lost)) is not None:
                 raise
 
     async def list(self, pattern: str) -> list[Record]:
-        """Every record under ``pattern``."""
-        raise Unavailable(f"{self.name}: listings are not served yet")
+        """Every record under ``pattern`` that was live throughout."""
+        patterns = checked_patterns([pattern])
+        await self._leader.sure()
+        shown: dict[str, Shown] = {}
 
-    def watch(self, *patterns: str) -> AbstractAsyncContextManager[Watch]:
-        """A listing, then its changes."""
-        raise Unavailable(f"{self.name}: watches are not served yet")
+        def on_shown(item: Shown) -> None:
+            shown[item.key] = item
+
+        walk = self._new_pass(patterns, on_shown)
+        try:
+            answer = await certified(self._leader, walk, patterns, lambda: {**shown})
+        finally:
+            await walk.close()
+        return [*answer.records]
+
+    @asynccontextmanager
+    async def watch(self, *patterns: str) -> AsyncGenerator[BucketWatch]:
+        """A listing, then its changes from the very same pass."""
+        needed = checked_patterns(patterns)
+        await self._leader.sure()
+        watch = BucketWatch(self._leader, needed, partial(self._new_pass, needed))
+        try:
+            await watch.open()
+            yield watch
+        finally:
+            await watch.close()
 
     async def last_revision(self) -> Revision:
         """The newest message's revision at the leader; 0 for none."""
-        try:
-            newest = await self._jetstream.last_message(self._stream, self._bucket.subject(">"))
-        except ApiError as error:
-            raise Unavailable(str(error)) from error
-        return Revision(0 if newest is None else newest.seq)
+        return await self._leader.newest()
 
     async def purge_markers(self, *, before: datetime) -> int:
-        """Take away old markers."""
-        raise Unavailable(f"{self.name}: markers are not swept yet")
+        """Take away the removal markers written before this, and nothing that was written since."""
+        await self._leader.sure()
+        return await sweep_markers(self._leader, partial(self._new_pass, [">"], headers_only=True), before)
 
     async def time(self) -> StoreTime:
         """What the store's clock says now."""
-        raise Unavailable(f"{self.name}: the clock is not asked yet")
+        return await self._leader.time()
+
+    def _new_pass(
+        self, patterns: Sequence[str], on_shown: Callable[[Shown], None], *, headers_only: bool = False
+    ) -> BucketPass:
+        return BucketPass(
+            self._jetstream,
+            self._bucket,
+            patterns,
+            on_shown,
+            name=f"pass-{self._ids.hex(16)}",
+            tasks=self._tasks,
+            headers_only=headers_only,
+        )
 
     async def _write(self, key: str, value: bytes, expected: int) -> Record:
         """Write and return the record with the store's own time. Raises ``Conflict`` without a current revision."""
-        write_id = self._ids.hex(16)
+        write_id, sent_s = self._ids.hex(16), self._clock.elapsed_s()
         try:
-            seq = await self._publish(key, value, expected, {_WRITE_ID: write_id})
-            found = await self._read_seq(seq)
+            found = await self._leader.at(await self._publish(key, value, expected, {_WRITE_ID: write_id}))
         except (Conflict, NotDone):
             raise
         except Unavailable as lost:
@@ -146,7 +166,8 @@ class NatsRecordStore:
         # Equal bytes are not enough: two claimants may well write the same.
         if found is None or found.headers.get(_WRITE_ID) != write_id:
             raise Unavailable(f"{key!r}: whether the write over revision {expected} landed is not known")
-        return _record(key, found)
+        self._leader.clock.observe(found.time, sent_s=sent_s)
+        return Record(key, found.data, Revision(found.seq), found.time)
 
     async def _current(self, key: str) -> int | None:
         """The live revision, 0 for none, ``None`` where the leader does not say."""
@@ -158,27 +179,16 @@ class NatsRecordStore:
 
     async def _publish(self, key: str, value: bytes, expected: int, headers: dict[str, str]) -> int:
         subject = self._bucket.subject(checked_key(key))
+        await self._leader.sure()
+        known = self._leader.identity.newest
         try:
             ack = await self._jetstream.publish(subject, value, expected_last_subject_seq=expected, headers=headers)
         except ApiError as error:
             if error.err_code in WRONG_LAST_SEQUENCE:
                 raise Conflict(key, expected=expected) from error
             raise Unavailable(str(error)) from error
+        self._leader.identity.saw_revision(ack.seq, behind=known)
         return ack.seq
-
-    async def _last(self, key: str) -> StoredMessage | None:
-        subject = self._bucket.subject(checked_key(key))
-        try:
-            return await self._jetstream.last_message(self._stream, subject)
-        except ApiError as error:
-            # A bucket that is gone says nothing about what it held: not knowing is not absence.
-            raise Unavailable(str(error)) from error
-
-    async def _read_seq(self, seq: int) -> StoredMessage | None:
-        try:
-            return await self._jetstream.message(self._stream, seq)
-        except ApiError as error:
-            raise Unavailable(str(error)) from error
 
     async def _read_back(self, key: str, lost: Unavailable) -> StoredMessage | None:
         """What the leader holds after a write whose answer was lost; waits a while for the link to come back."""
@@ -186,18 +196,8 @@ class NatsRecordStore:
             async with asyncio.timeout(limits.BROKER_REQUEST_TIMEOUT_S):
                 while True:
                     try:
-                        return await self._last(key)
+                        return await self._leader.last(key)
                     except Unavailable:
                         await asyncio.sleep(_READ_BACK_PAUSE_S)
         except TimeoutError:
             raise lost from None
-
-
-def _live(key: str, message: StoredMessage | None) -> Record | None:
-    if message is None or _OPERATION in message.headers or _REMOVAL_REASON in message.headers:
-        return None
-    return _record(key, message)
-
-
-def _record(key: str, message: StoredMessage) -> Record:
-    return Record(key, message.data, Revision(message.seq), message.time)
