@@ -1,5 +1,17 @@
 """The shared records, each written once over the record store's contract."""
 
+from crewlet.coordination.records.budget_charge import Refusal, SeatShareMissing, Spend, Verdict
+from crewlet.coordination.records.budget_record import (
+    COMPANY_SCOPE,
+    UNCAPPED,
+    BudgetRecord,
+    Ceilings,
+    WindowSlot,
+    agent_scope,
+    without_room,
+)
+from crewlet.coordination.records.budget_windows import Period, Windows, turns_over_at, windows_at
+from crewlet.coordination.records.budgets import Budgets
 from crewlet.coordination.records.channels import Channel, Channels, ChannelStatus, answered, closed, opened
 from crewlet.coordination.records.config_pointer import ActiveConfig, ConfigPointer, ConfigPointers
 from crewlet.coordination.records.cooldown_pull import CooldownPull
@@ -40,10 +52,15 @@ from crewlet.coordination.records.seat_pauses import PauseChange, Paused, SeatPa
 from crewlet.coordination.records.stored import Stored
 
 __all__ = [
+    "COMPANY_SCOPE",
+    "UNCAPPED",
     "ActiveConfig",
     "Admission",
     "BackupCoverage",
+    "BudgetRecord",
+    "Budgets",
     "CapacityOperation",
+    "Ceilings",
     "Channel",
     "ChannelStatus",
     "Channels",
@@ -78,6 +95,7 @@ __all__ = [
     "Objects",
     "PauseChange",
     "Paused",
+    "Period",
     "Pin",
     "Positions",
     "PublishedFloor",
@@ -85,6 +103,7 @@ __all__ = [
     "RateWindow",
     "Rebase",
     "Rebases",
+    "Refusal",
     "RestartAcknowledgement",
     "RunStatus",
     "SandboxRun",
@@ -94,10 +113,16 @@ __all__ = [
     "SeatMailbox",
     "SeatPause",
     "SeatPauses",
+    "SeatShareMissing",
     "SecretEntry",
     "Seen",
+    "Spend",
     "Stored",
+    "Verdict",
+    "WindowSlot",
+    "Windows",
     "WorkInstant",
+    "agent_scope",
     "answered",
     "closed",
     "may_write_first",
@@ -105,4 +130,7 @@ __all__ = [
     "run_given_back",
     "run_resumed",
     "run_suspended",
+    "turns_over_at",
+    "windows_at",
+    "without_room",
 ]
