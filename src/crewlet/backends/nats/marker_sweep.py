@@ -37,7 +37,8 @@ async def sweep_markers(leader: BucketLeader, make_pass: PassMaker, before: date
 
     async def purge(marker: Marker) -> None:
         nonlocal purged
-        purged += await leader.purge(marker.key, through=marker.revision)
+        gone = await leader.purge(marker.key, through=marker.revision)
+        purged += gone
 
     await each_at_once([*old.values()], purge, at_once=limits.LISTING_READS_AT_ONCE)
     return purged

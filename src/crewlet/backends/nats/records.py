@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -158,7 +158,10 @@ class NatsRecordStore:
         """Write and return the record with the store's own time. Raises ``Conflict`` without a current revision."""
         write_id, sent_s = self._ids.hex(16), self._clock.elapsed_s()
         try:
-            found = await self._leader.at(await self._publish(key, value, expected, {_WRITE_ID: write_id}))
+            revision = await self._publish(key, value, expected, {_WRITE_ID: write_id})
+            found = await self._leader.at(revision)
+            if found is None:
+                return Record(key, value, Revision(revision), await self._time_since(sent_s))
         except (Conflict, NotDone):
             raise
         except Unavailable as lost:
@@ -168,6 +171,14 @@ class NatsRecordStore:
             raise Unavailable(f"{key!r}: whether the write over revision {expected} landed is not known")
         self._leader.clock.observe(found.time, sent_s=sent_s)
         return Record(key, found.data, Revision(found.seq), found.time)
+
+    async def _time_since(self, sent_s: float) -> datetime:
+        """The earliest that the store's clock can have read at that moment of ours.
+
+        It stands for the time of a write that another has replaced before it could be read: nobody reads it again.
+        """
+        now = await self._leader.time()
+        return now.earliest - timedelta(seconds=self._clock.elapsed_s() - sent_s)
 
     async def _current(self, key: str) -> int | None:
         """The live revision, 0 for none, ``None`` where the leader does not say."""
