@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import structlog
 
 from crewlet import topics
-from crewlet.backends.nats import NatsRecordStore, OpenedBucket, open_bucket
+from crewlet.backends.nats import NatsRecordStore, OpenedBucket, open_buckets
 from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.errors import StartRefused, Unavailable
@@ -43,10 +43,8 @@ async def open_stores(
     Raises ``StartRefused``, ``Unavailable``.
     """
     slots = [leases_slot(lease_ttl_s) if slot is LEASES else slot for slot in SLOTS]
-    buckets = await asyncio.gather(
-        *(open_bucket(access.api, slot, storage=access.storage, ids=ids, clock=clock) for slot in slots)
-    )
-    found = [_Found(slot=slot, bucket=bucket) for slot, bucket in zip(slots, buckets, strict=True)]
+    buckets = await open_buckets(access.api, slots, storage=access.storage, ids=ids, clock=clock)
+    found = [_Found(slot=slot, bucket=buckets[slot.name]) for slot in slots]
     if access.storage == "file":
         remembered = await marks.read()
         for each in found:

@@ -1,6 +1,6 @@
 """The broker process, the one connection, and the queue and the record store on JetStream."""
 
-from crewlet.backends.nats.buckets import OpenedBucket, open_bucket
+from crewlet.backends.nats.buckets import OpenedBucket, open_bucket, open_buckets
 from crewlet.backends.nats.connection import Connection, connect
 from crewlet.backends.nats.dead_letter_box import DeadLetterBox
 from crewlet.backends.nats.embedded_broker import BrokerConfig, EmbeddedBroker
@@ -25,4 +25,5 @@ __all__ = [
     "Wire",
     "connect",
     "open_bucket",
+    "open_buckets",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -16,10 +17,12 @@ from crewlet.base import limits
 from crewlet.base.clock import Clock, SystemClock
 from crewlet.base.errors import StartRefused, Unavailable
 from crewlet.base.ids import Ids
+from crewlet.base.tasks import each_at_once
 from crewlet.coordination import Slot
+from crewlet.coordination.slots import LEASES
 from crewlet.topics import bucket, bucket_stream, bucket_subject
 
-__all__ = ["OpenedBucket", "bucket_config", "open_bucket", "settings_that_differ"]
+__all__ = ["OpenedBucket", "bucket_config", "open_bucket", "open_buckets", "settings_that_differ"]
 
 _log = structlog.get_logger(__name__)
 
@@ -52,13 +55,33 @@ class OpenedBucket:
     last_revision: int
 
 
+async def open_buckets(
+    jetstream: JetStream,
+    slots: Sequence[Slot],
+    *,
+    storage: Storage,
+    ids: Ids,
+    replicas: int = 1,
+    clock: Clock | None = None,
+) -> dict[str, OpenedBucket]:
+    """The bucket of each slot, by the slot's name; raises as :func:`open_bucket` does, and then none is of use."""
+    opened: dict[str, OpenedBucket] = {}
+
+    async def open_one(slot: Slot) -> None:
+        opened[slot.name] = await open_bucket(jetstream, slot, storage=storage, ids=ids, replicas=replicas, clock=clock)
+
+    await each_at_once(slots, open_one, at_once=limits.BUCKETS_OPENED_AT_ONCE)
+    return opened
+
+
 async def open_bucket(
     jetstream: JetStream, slot: Slot, *, storage: Storage, ids: Ids, replicas: int = 1, clock: Clock | None = None
 ) -> OpenedBucket:
     """The bucket of ``slot``, adopted as it is where it exists; each setting that differs from ours is logged.
 
-    Raises ``StartRefused`` where it has fewer replicas than configured, which no later moment would show until a
-    member is lost; ``Unavailable`` when the broker does not answer.
+    Only an age is changed, and only raised, where the slot says that it grows. Raises ``StartRefused`` where there are
+    fewer replicas than configured, which no later moment would show until a member is lost; ``Unavailable`` when the
+    broker does not answer.
     """
     wanted = bucket_config(slot, storage=storage, replicas=replicas)
     info = await _found_or_created(jetstream, wanted)
@@ -68,10 +91,10 @@ async def open_bucket(
             f" {replicas}",
             f"nats stream update {wanted.name} --replicas={replicas}",
         )
-    for setting, ours, theirs in settings_that_differ(wanted, info.config):
-        _log.warning("bucket_setting_differs", bucket=bucket(slot.name), setting=setting, ours=ours, in_force=theirs)
-    age_ns = info.config.max_age
-    in_force = BucketInForce(slot=slot.name, age_s=age_ns / ns(1) if age_ns else None, created_at=info.created)
+    if slot.grows and _is_younger(info.config.max_age, wanted.max_age):
+        info = await _raised(jetstream, wanted, info)
+    in_force = BucketInForce(slot=slot.name, age_s=_age_s(info.config), created_at=info.created)
+    _tell_differences(slot, wanted, info.config)
     return OpenedBucket(
         store=NatsRecordStore(jetstream, in_force, ids=ids, clock=clock or SystemClock()),
         created=info.did_create,
@@ -108,6 +131,38 @@ def settings_that_differ(wanted: StreamConfig, found: StreamConfig) -> list[tupl
     """Each setting that matters here and is not in force as wanted: its name, ours, theirs."""
     pairs = [(name, getattr(wanted, name), getattr(found, name)) for name in _COMPARED]
     return [(name, ours, theirs) for name, ours, theirs in pairs if ours != theirs]
+
+
+def _tell_differences(slot: Slot, wanted: StreamConfig, found: StreamConfig) -> None:
+    for setting, ours, theirs in settings_that_differ(wanted, found):
+        if slot.name == LEASES.name and setting == "max_age":
+            _log.warning("coord_kv_lease_ttl_differs", configured_s=_age_s(wanted), in_force_s=_age_s(found))
+        else:
+            _log.warning(
+                "bucket_setting_differs", bucket=bucket(slot.name), setting=setting, ours=ours, in_force=theirs
+            )
+
+
+def _age_s(config: StreamConfig) -> float | None:
+    return config.max_age / ns(1) if config.max_age else None
+
+
+def _is_younger(age_ns: int, wanted_ns: int) -> bool:
+    """Whether records go sooner than wanted; 0 is for ever."""
+    return age_ns != 0 and (wanted_ns == 0 or age_ns < wanted_ns)
+
+
+async def _raised(jetstream: JetStream, wanted: StreamConfig, found: StreamInfo) -> StreamInfo:
+    """The bucket with our age. A peer may have raised it further meanwhile, so what is in force is read afterwards."""
+    try:
+        await jetstream.stream_change(wanted.name, {"max_age": wanted.max_age})
+        raised = await jetstream.stream_info(wanted.name)
+    except ApiError as error:
+        raise StartRefused(f"the broker refuses to raise the age of {wanted.name}: {error.description}") from error
+    if raised is None:
+        raise Unavailable(f"{wanted.name}: there and gone again")
+    _log.info("bucket_age_raised", stream=wanted.name, from_s=_age_s(found.config), to_s=_age_s(raised.config))
+    return raised
 
 
 async def _found_or_created(jetstream: JetStream, wanted: StreamConfig) -> StreamInfo:
