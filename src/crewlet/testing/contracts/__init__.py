@@ -14,13 +14,23 @@ from crewlet.testing.contracts.queue_mailboxes import Mailboxes, MailboxListing,
 from crewlet.testing.contracts.queue_publishing import Publishing
 from crewlet.testing.contracts.queue_questions import Questions
 from crewlet.testing.contracts.record_harness import AGED, KEPT, SKEW_S, RecordHarness, ShiftedClock
+from crewlet.testing.contracts.record_listings import Listings, ListingsUnderChange
+from crewlet.testing.contracts.record_markers import Markers
+from crewlet.testing.contracts.record_removals import Removals
+from crewlet.testing.contracts.record_times import Ages, StoreTimes
+from crewlet.testing.contracts.record_unknowns import LateWrites, LostReplies, Unknowns
+from crewlet.testing.contracts.record_watches import WatchAnswers, WatchEnds, Watches
+from crewlet.testing.contracts.record_writes import RecordWrites, Revisions
+from crewlet.testing.contracts.records import RECORD_SUITE
 
 __all__ = [
     "AGED",
     "KEPT",
     "QUEUE_SUITE",
+    "RECORD_SUITE",
     "SCALED",
     "SKEW_S",
+    "Ages",
     "BatchCollection",
     "BatchSettlement",
     "BatchStops",
@@ -31,19 +41,32 @@ __all__ = [
     "DeadLetters",
     "Headroom",
     "Holds",
+    "LateWrites",
     "LettingGo",
     "Listeners",
+    "Listings",
+    "ListingsUnderChange",
+    "LostReplies",
     "MailboxListing",
     "MailboxStates",
     "Mailboxes",
+    "Markers",
     "Outcomes",
     "Publishing",
     "Questions",
     "QueueHarness",
     "RecordHarness",
+    "RecordWrites",
+    "Removals",
+    "Revisions",
     "ServingOrder",
     "ShiftedClock",
+    "StoreTimes",
     "TakeOver",
+    "Unknowns",
+    "WatchAnswers",
+    "WatchEnds",
+    "Watches",
     "event",
     "needed",
     "needs",
