@@ -31,8 +31,9 @@ run: $(VENV)/.engine-installed  ## set up and start the example company; Ctrl-C 
 test: check  ## set up, check, run all tests and a small run of the benchmarks
 	$(BIN)/python -m pytest
 
-cluster: setup  ## every promise of the contracts on three broker members, with changes of leader
-	$(BIN)/python -m pytest tests/contracts -m cluster
+cluster: setup  ## every promise on three broker members, with changes of leader; random programs in full
+	CREWLET_FULL_PROGRAMS=1 $(BIN)/python -m pytest tests/contracts -m cluster
+	CREWLET_FULL_PROGRAMS=1 $(BIN)/python -m pytest tests/contracts/test_queue_programs.py -k and_on_a_broker
 
 sim: setup  ## the full simulation of the event queue; writes tests/sim/results/queue.json
 	$(BIN)/python -m tests.sim.campaign

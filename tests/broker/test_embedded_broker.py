@@ -77,17 +77,20 @@ async def test_it_answers_its_first_request_within_half_a_second() -> None:
     assert took_s < 0.5
 
 
+@pytest.mark.spec("E-004")
 async def test_it_listens_on_loopback_alone(broker: EmbeddedBroker) -> None:
     listening = [c.laddr.ip for c in psutil.Process(broker.pid).net_connections("tcp") if c.status == "LISTEN"]
 
     assert listening == ["127.0.0.1"]
 
 
+@pytest.mark.spec("E-004")
 async def test_a_stranger_without_the_seed_is_refused(broker: EmbeddedBroker) -> None:
     with pytest.raises(StartRefused, match="refused our login"):
         await connect(broker.url)
 
 
+@pytest.mark.spec("E-004")
 async def test_a_stranger_with_a_seed_of_its_own_is_refused(broker: EmbeddedBroker) -> None:
     stranger = EmbeddedBroker(BrokerConfig(store_dir=None))
 

@@ -11,7 +11,7 @@ from crewlet.testing.clusters import Cluster
 from crewlet.testing.contracts.queue_on_jetstream import JetStreamHarness
 from tests.contracts.capabilities import skip_where_absent
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.spec("E-008")]
 
 
 @pytest.fixture

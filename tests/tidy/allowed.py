@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BROAD_HANDLERS", "CLOCKS_AND_CHANCE", "TEXTS_LIKE_BROKER_NAMES"]
+__all__ = ["BROAD_HANDLERS", "CLOCKS_AND_CHANCE", "OTHER_CHANNELS", "TEXTS_LIKE_BROKER_NAMES"]
 
 BROAD_HANDLERS: dict[str, str] = {
     "api/gate.py": "a fault of one route is that request's 500; the server and its other clients go on",
@@ -30,6 +30,17 @@ BROAD_HANDLERS: dict[str, str] = {
 
 CLOCKS_AND_CHANCE: dict[str, str] = {}
 """Modules outside base that may read the machine's clock."""
+
+OTHER_CHANNELS: dict[str, str] = {
+    "api/listening.py": "the listener of the HTTP API, for whoever is outside",
+    "api/server.py": "as above",
+    "store/readers.py": "to the database's own threads, where the same part waits for the answer",
+    "store/writer.py": "as above",
+    "tools/server.py": "to the one task that owns a tool server's session, where the same part waits for the answer",
+    "tools/server_life.py": "as above",
+    "tools/stdio_transport.py": "the wire to a tool server's process",
+}
+"""Modules with a channel that is no way between parts."""
 
 TEXTS_LIKE_BROKER_NAMES: dict[str, str] = {
     r"CREWLET_(API_TOKEN|NODE_ID|PYTHON|TRACEBACK)$": "an environment variable",

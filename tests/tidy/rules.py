@@ -17,6 +17,7 @@ __all__ = [
     "missing_docstring",
     "missing_public_face",
     "orphan_tasks",
+    "other_channels",
     "too_long",
 ]
 
@@ -38,6 +39,11 @@ _CLOCKS = frozenset(
 _SEEDED = "random.Random"
 _TASK_MAKERS = frozenset({"asyncio.create_task", "asyncio.ensure_future"})
 _LOOP_NAMES = frozenset({"loop", "_loop", "get_running_loop", "get_event_loop", "new_event_loop"})
+_CHANNELS = re.compile(
+    r"asyncio\.(\w*Queue|open_connection|open_unix_connection|start_server|start_unix_server)"
+    r"|queue\.\w*Queue|multiprocessing\.\w[\w.]*|anyio\.create_memory_object_stream|os\.mkfifo"
+    r"|socket\.(socket|socketpair|create_connection|create_server)|(zmq|aiohttp|redis|pika|aio_pika|aiokafka)\b.*"
+)
 # A file's name starts like a subject; its ending tells the two apart.
 _BROKER_NAME = re.compile(
     r"(crewlet\.(?!(ya?ml|toml|json|db|sqlite|log|lock|pid|sock)\b)[a-z_*>{]*|CREWLET_|crewlet_|dlq\.)"
@@ -68,6 +74,13 @@ def orphan_tasks(tree: ast.Module) -> Iterator[Finding]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr == "create_task" and _last_name(node.value) in _LOOP_NAMES:
             yield Finding(node.lineno, "loop.create_task: start it through base.tasks or a TaskGroup")
+
+
+def other_channels(tree: ast.Module) -> Iterator[Finding]:
+    """Queues, pipes and sockets: ways for one part to tell another something that the event queue does not carry."""
+    for line, name in _references(tree):
+        if _CHANNELS.fullmatch(name):
+            yield Finding(line, f"{name}: parts tell each other things over the event queue alone")
 
 
 def broad_handlers(tree: ast.Module) -> Iterator[Finding]:

@@ -53,6 +53,14 @@ def test_names_of_the_broker_live_in_topics() -> None:
     assert broken(lambda module: rules.broker_names(module.tree, is_another_name), exempt={"topics.py"}) == []
 
 
+@pytest.mark.spec("E-001")
+def test_parts_tell_each_other_things_over_the_event_queue_alone() -> None:
+    """Which nobody goes around: only node knows a backend, and only a backend the broker's client."""
+    not_parts = {module.name for module in MODULES if module.name.startswith(("backends/", "testing/"))}
+
+    assert broken(lambda module: rules.other_channels(module.tree), exempt=not_parts | {*allowed.OTHER_CHANNELS}) == []
+
+
 def test_every_module_says_what_it_is_for() -> None:
     assert broken(lambda module: rules.missing_docstring(module.tree)) == []
 
@@ -86,6 +94,7 @@ def test_file_names_explain_themselves() -> None:
     [
         pytest.param(allowed.BROAD_HANDLERS, rules.broad_handlers, id="broad-handlers"),
         pytest.param(allowed.CLOCKS_AND_CHANCE, rules.clocks_and_chance, id="clocks-and-chance"),
+        pytest.param(allowed.OTHER_CHANNELS, rules.other_channels, id="other-channels"),
     ],
 )
 def test_no_exception_outlives_its_reason(

@@ -39,6 +39,8 @@ _LOG_TAIL_CHARS: Final = 2000
 class Cluster:
     """A number of broker members with JetStream, each with ports and a store directory of its own.
 
+    Whoever shows ``token`` is let in.
+
     The processes are tied to this one and ended by id. What a power cut would lose is not under test: they do not
     wait for the disk.
     """
@@ -46,7 +48,7 @@ class Cluster:
     def __init__(self, size: int, directory: Path, binary: ServerBinary) -> None:
         self._directory = directory
         self._binary = binary
-        self._token = secrets.token_urlsafe(24)
+        self.token = secrets.token_urlsafe(24)
         ports = _free_ports(2 * size)
         self._client_ports, self._route_ports = ports[:size], ports[size:]
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -68,7 +70,7 @@ class Cluster:
     async def connect(self, name: str, *, member: int | None = None, url: str = "") -> Connection:
         """A connection to any member, to the one that is named, or to ``url``, a way to one of them."""
         member_url = self.url if member is None else self.member_url(member)
-        return await connect(url or member_url, token=self._token, name=name)
+        return await connect(url or member_url, token=self.token, name=name)
 
     def start(self, member: int) -> None:
         """Start one member's process; :meth:`wait_ready` says when it serves."""
@@ -162,7 +164,7 @@ class Cluster:
         settings = {
             "server_name": f"member{member}",
             "listen": f"127.0.0.1:{self._client_ports[member]}",
-            "authorization": {"token": self._token},
+            "authorization": {"token": self.token},
             "max_payload": limits.BROKER_MAX_PAYLOAD_BYTES,
             "jetstream": {
                 "store_dir": str(home),

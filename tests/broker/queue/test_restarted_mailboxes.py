@@ -1,4 +1,4 @@
-"""A release of held mail that died halfway, and then the broker too: the next start repairs the mailbox."""
+"""The broker and its only node are started again: what waited is worked, and a mailbox left spoiled is repaired."""
 
 from __future__ import annotations
 
@@ -8,10 +8,40 @@ import pytest
 
 from crewlet.backends.nats import JetStream, JetStreamQueue
 from crewlet.backends.nats.jetstream_types import ns
+from crewlet.queue import Subscription
 from crewlet.testing.brokers import connected_wire, running_broker
-from tests.broker.queue.rig import INBOX, SCALED, place
+from crewlet.testing.contracts.queue_handlers import Recorder
+from tests.broker.queue.rig import INBOX, SCALED, event, place
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.mark.spec("E-157")
+async def test_what_waited_for_each_mailbox_is_worked_after_a_restart(tmp_path: Path) -> None:
+    auditors, worked = Subscription(INBOX.topic, "auditors"), Recorder()
+    async with running_broker(store_dir=tmp_path) as broker, connected_wire(broker) as wire:
+        queue = JetStreamQueue(wire, JetStream(wire), node="one", config=SCALED, storage="file")
+        await queue.start()
+        await queue.ensure_subscriptions([INBOX, auditors])
+        await queue.subscribe(INBOX, worked)
+        await queue.publish(INBOX.topic, event("m1"))
+        await worked.handled(1)
+        await queue.wait_idle(INBOX)
+        await queue.detach(INBOX)
+        await queue.publish(INBOX.topic, event("m2"))
+        await queue.close()
+
+    owner, auditor = Recorder(), Recorder()
+    async with running_broker(store_dir=tmp_path) as broker, connected_wire(broker) as wire:
+        queue = JetStreamQueue(wire, JetStream(wire), node="one", config=SCALED, storage="file")
+        await queue.start()
+        await queue.subscribe(INBOX, owner)
+        await queue.subscribe(auditors, auditor)
+        await owner.handled(1)
+        await auditor.handled(2)
+        await queue.close()
+
+    assert (owner.ids, auditor.ids) == (["m2"], ["m1", "m2"])
 
 
 async def test_an_ack_clock_left_lowered_over_a_restart_is_repaired(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from crewlet.backends.nats.streams import Streams, purpose_streams
 from crewlet.base import limits
 from crewlet.base.errors import StartRefused
 from crewlet.queue import QueueConfig, Subscription
+from crewlet.testing import wait_until
 from crewlet.testing.contracts.queue_handlers import Recorder
-from tests.broker.queue.rig import SCALED, Company, Node, event
+from tests.broker.queue.rig import INBOX, SCALED, Company, Node, event
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +55,26 @@ async def test_events_are_kept_for_thirty_days_as_shipped(company: Company) -> N
     node = await company.node(config=QueueConfig())
 
     assert (await in_force(node, topics.STREAM_EVENTS)).max_age == ns(30 * 86400)
+
+
+@pytest.mark.spec("E-156")
+async def test_of_what_was_worked_the_record_of_events_alone_is_kept(node: Node) -> None:
+    topic, handlers = topics.event_topic("probe"), [Recorder(), Recorder(), Recorder()]
+    read = [INBOX, Subscription(topics.NOTIFICATIONS_INBOUND, "routers"), Subscription(topic, "readers")]
+    for subscription, handler in zip(read, handlers, strict=True):
+        await node.queue.subscribe(subscription, handler)
+        await node.queue.publish(subscription.topic, event("m1"))
+        await handler.handled(1)
+        await node.queue.wait_idle(subscription)
+
+    async def kept() -> list[int]:
+        streams = (topics.STREAM_AGENT, topics.STREAM_NOTIFICATIONS, topics.STREAM_EVENTS)
+        return [await node.stored(stream) for stream in streams]
+
+    async def settled() -> bool:
+        return await kept() == [0, 0, 1]
+
+    await wait_until(settled, what="mailboxes that are empty")
 
 
 async def test_a_dead_letter_is_recognised_for_a_day(node: Node) -> None:

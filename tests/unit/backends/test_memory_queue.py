@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import AsyncIterator
 
@@ -11,6 +12,7 @@ import pytest
 from crewlet import topics
 from crewlet.base import limits
 from crewlet.base.errors import MailboxFull
+from crewlet.events import encode
 from crewlet.queue import Ack, Batch, BatchOptions, Defer, Nak, Outcome, QueueConfig, Subscription
 from crewlet.testing import run_virtual
 from tests.unit.backends.memory_queue_rig import (
@@ -32,6 +34,17 @@ pytestmark = pytest.mark.virtual_time
 async def company() -> AsyncIterator[Company]:
     async with running_company() as company:
         yield company
+
+
+@pytest.mark.spec("E-151")
+async def test_an_event_of_a_client_without_a_node_names_none(company: Company) -> None:
+    client, worker = company.client(node=""), Worker()
+    await client.subscribe(INBOX, worker)
+
+    await publish(client, "m1")
+    await moment()
+
+    assert "node" not in json.loads(encode(worker.deliveries[0].event))
 
 
 @pytest.mark.spec("E-035")

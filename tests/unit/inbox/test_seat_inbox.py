@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import pytest
 from structlog.testing import capture_logs
 
+from crewlet.backends.memory import MemoryBroker, MemoryQueue
 from crewlet.backends.memory.records import MemoryBucket, MemoryRecordStore
 from crewlet.base import limits
 from crewlet.base.errors import Fenced, StoppedByPerson, Unavailable
@@ -22,7 +23,7 @@ from crewlet.events import Body, Event, new_event
 from crewlet.events.types import A2aRequest, AgentSpawned, ExternalNotification, TurnTriggerSkipped
 from crewlet.inbox import Decision, SeatInbox, SeatInboxParts, Trigger, TurnOutcome, UnreadableTrigger
 from crewlet.queue import Ack, Defer, Delivery, Nak, Outcome, Subscription
-from crewlet.testing import SeededIds, VirtualClock
+from crewlet.testing import SeededIds, VirtualClock, wait_until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -192,6 +193,26 @@ async def test_a_skip_that_cannot_be_told_is_acknowledged_all_the_same(node: Nod
 
     assert outcome == Ack()
     assert "turn_trigger_skipped_lost" in [entry["event"] for entry in logs]
+
+
+@pytest.mark.spec("E-062")
+async def test_a_failed_turn_lets_newer_mail_of_its_conversation_go_first(node: Node) -> None:
+    inbox = Subscription("crewlet.agent.ceo.inbox", "agent-ceo")
+    queue = MemoryQueue(MemoryBroker(VirtualClock()), node="one")
+
+    async def breaks_at_first() -> TurnOutcome:
+        if len(node.triggers) > 1:
+            return DONE
+        await queue.publish(inbox.topic, event(event_id="newer"))
+        return BROKE
+
+    node.does = breaks_at_first
+    await queue.subscribe(inbox, node.inbox.handle)
+    await queue.publish(inbox.topic, event(event_id="older"))
+    await wait_until(lambda: len(node.triggers) == 3, what="three turns")
+    await queue.close()
+
+    assert [trigger.lead.id for trigger in node.triggers] == ["older", "newer", "older"]
 
 
 async def test_another_events_completion_does_not_count(node: Node) -> None:

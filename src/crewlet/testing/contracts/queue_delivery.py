@@ -158,7 +158,7 @@ class ServingOrder(Contract):
 class Outcomes(Contract):
     """What becomes of a message that was handed over."""
 
-    @pytest.mark.spec("E-032")
+    @pytest.mark.spec("E-032", "E-156")
     async def test_an_acknowledged_message_is_gone(self, queue: QueueHarness) -> None:
         client, handler = await queue.client(), Recorder(Ack())
         await client.subscribe(queue.inbox(), handler)

@@ -118,7 +118,7 @@ class LettingGo(Contract):
         await after.handled(1)
         assert before.ids == []
 
-    @pytest.mark.spec("E-009")
+    @pytest.mark.spec("E-009", "E-157")
     async def test_a_closed_client_works_nothing_and_its_mailboxes_stay(self, queue: QueueHarness) -> None:
         first, second = await queue.client("first"), await queue.client("second")
         closed, successor = Recorder(), Recorder()
