@@ -45,6 +45,7 @@ def test_everything_a_node_keeps_is_under_the_data_directory_beside_its_file(fol
     assert config.api.token_file == folder / ".crewlet" / "operator-token"
 
 
+@pytest.mark.spec("E-004")
 def test_the_defaults_are_one_closed_local_node(folder: Path) -> None:
     config = _config(folder, "{}")
 
