@@ -255,7 +255,7 @@ class Node(NodeFace):
     @property
     def records(self) -> StoredRecords:
         """The shared records."""
-        return StoredRecords(self._parts.ground.stores, self._parts.notes)
+        return StoredRecords(self._parts.ground.stores, self._parts.record_notes)
 
     async def mailboxes(self, handle: str = "") -> tuple[MailboxView, ...]:
         """Every durable mailbox, or those of one seat."""

@@ -15,6 +15,7 @@ from crewlet.base.fence import Fence, ServingPosture
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
 from crewlet.config import NodeConfig, models_without_keys
+from crewlet.coordination import KvLeases, Leases
 from crewlet.coordination.slots import DUTIES, EPOCHS, LEASES
 from crewlet.inbox import SeatInboxParts, Trigger, TurnOutcome
 from crewlet.llm import build_models
@@ -70,7 +71,7 @@ class NodeParts:
     notifications: NotificationService
     tools: ToolHost
     epoch: CompanyEpoch
-    notes: Mapping[str, str]
+    record_notes: Mapping[str, str]
     tracer: Tracer
 
 
@@ -120,7 +121,13 @@ async def assemble(
     )
     return NodeParts(
         ground=ground,
-        host=_host(config, ground, _Company(source=source, tools=tools, runner=runner), around),
+        host=_host(
+            config,
+            ground,
+            _leases(config, ground, around, stack),
+            _Company(source=source, tools=tools, runner=runner),
+            around,
+        ),
         runner=runner,
         notifications=NotificationService(
             publish=ground.writes.publish,
@@ -132,7 +139,7 @@ async def assemble(
         ),
         tools=tools,
         epoch=epoch,
-        notes=_LOCAL_LEASES,
+        record_notes=_LOCAL_LEASES if config.coordination == "local" else {},
         tracer=tracer,
     )
 
@@ -145,7 +152,22 @@ async def _tracer(config: NodeConfig, around: Surroundings, stack: AsyncExitStac
     return Tracer(around.clock, around.ids, export)
 
 
-def _host(config: NodeConfig, ground: Ground, company: _Company, around: Surroundings) -> Host:
+def _leases(config: NodeConfig, ground: Ground, around: Surroundings, stack: AsyncExitStack) -> Leases:
+    """Leases where the node file has them; every other shared record is the store's in either case (C-209)."""
+    if config.coordination == "local":
+        return MemoryLeases(around.clock, alone=True, lease_ttl_s=config.lease_ttl_s)
+    leases = KvLeases(
+        leases=ground.stores[LEASES.name],
+        duties=ground.stores[DUTIES.name],
+        epochs=ground.stores[EPOCHS.name],
+        clock=around.clock,
+        ids=around.ids,
+    )
+    stack.push_async_callback(leases.close)
+    return leases
+
+
+def _host(config: NodeConfig, ground: Ground, leases: Leases, company: _Company, around: Surroundings) -> Host:
     """Who holds the seats; a turn's admission is asked of it, and it runs the hooks that establish a seat."""
     gate = asyncio.Semaphore(config.max_concurrent)
 
@@ -175,9 +197,15 @@ def _host(config: NodeConfig, ground: Ground, company: _Company, around: Surroun
     )
     owner = f"{config.node_id}:{around.ids.hex(8)}"
     host = Host(
-        leases=MemoryLeases(around.clock, alone=True, lease_ttl_s=config.lease_ttl_s),
+        leases=leases,
         hooks=hooks,
         clock=around.clock,
-        config=HostConfig(owner=owner, node_id=config.node_id, ttl_s=config.lease_ttl_s),
+        config=HostConfig(owner=owner, node_id=config.node_id, ttl_s=_ttl_in_force(config, ground)),
     )
     return host
+
+
+def _ttl_in_force(config: NodeConfig, ground: Ground) -> float:
+    """What the bucket keeps a lease for, whoever made it; a claim for longer would be refused (C-113, C-115)."""
+    in_force = None if config.coordination == "local" else ground.stores[LEASES.name].age_s
+    return config.lease_ttl_s if in_force is None else in_force

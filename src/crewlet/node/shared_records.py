@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import bisect
 from collections.abc import Mapping, Sequence
 
@@ -34,7 +35,8 @@ class StoredRecords:
         classes = (key_class,) if key_class else known.classes
         if not classes:
             raise ValueError(f"class: the keys of {slot} begin with a name from outside; name one")
-        records = [record for each in classes for record in await self._of_class(slot, each)]
+        by_class = await asyncio.gather(*(self._of_class(slot, each) for each in classes))
+        records = [record for of_class in by_class for record in of_class]
         records.sort(key=lambda record: record.key)
         start = bisect.bisect_right([record.key for record in records], after) if after else 0
         shown = records[start : start + limit]
