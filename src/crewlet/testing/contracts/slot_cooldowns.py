@@ -61,13 +61,13 @@ class CooldownPromises(Contract):
         assert after_the_earlier == {"fast": long.until}
         assert await _until(here) == {"fast": longest.until}
 
-    async def test_of_several_ends_at_once_the_last_stands(self, records: RecordHarness) -> None:
+    async def test_of_several_ends_at_once_the_furthest_stands(self, records: RecordHarness) -> None:
         nodes = [await self.node(records) for _ in range(4)]
-        cooldowns = [_cooldown(records, 10 + each, by=f"n{each}") for each in range(4)]
+        cooldowns = [_cooldown(records, 20 - each, by=f"n{each}") for each in range(4)]
 
         await asyncio.gather(*(node.publish(each) for node, each in zip(nodes, cooldowns, strict=True)))
 
-        assert await nodes[0].all() == [cooldowns[-1]]
+        assert await nodes[0].all() == [cooldowns[0]]
 
     @pytest.mark.spec("C-101")
     async def test_a_key_rests_in_one_entry_alone(self, records: RecordHarness) -> None:
