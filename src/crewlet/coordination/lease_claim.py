@@ -52,6 +52,7 @@ class LeaseClaim:
         self._began_s = began_s
         self._tasks = tasks
         self._key = lease_key(wanted.resource)
+        self._is_minted = False
         self._is_given_up = False
 
     async def take(self, over: Record | None) -> Lease | ClaimRefused | None:
@@ -94,10 +95,15 @@ class LeaseClaim:
         return await self._in_time(StoredLease(record, said))
 
     async def _counted(self) -> tuple[ClaimRefused | None, Minted]:
-        minting = self._epochs.mint(self._wanted.resource, claim=self._wanted.claim, preferred=self._wanted.preferred)
         if self._judge is None:
-            return None, await minting
-        return await _both(self._judge(), minting)
+            return None, await self._mint()
+        return await _both(self._judge(), self._mint())
+
+    async def _mint(self) -> Minted:
+        wanted = self._wanted
+        minted = await self._epochs.mint(wanted.resource, claim=wanted.claim, preferred=wanted.preferred)
+        self._is_minted = True
+        return minted
 
     async def _in_time(self, tenure: StoredLease) -> Lease:
         """The lease, unless the caller waited for it as long as it was to last: such a one is handed out dead."""
@@ -128,23 +134,38 @@ class LeaseClaim:
             try:
                 found = await self._store.get(self._key)
                 stored = None if found is None else stored_lease(found)
-                if stored is None or stored.said.claim != self._wanted.claim:
-                    return await self._epochs.mark_gap(self._wanted.resource, claim=self._wanted.claim)
-                if stored.said.epoch:
-                    return None if self._is_given_up else stored
-                return await self._remove(stored.record)
+                if stored is not None and stored.said.claim == self._wanted.claim:
+                    if stored.said.epoch:
+                        return None if self._is_given_up else stored
+                    await self._remove(stored.record)
+                elif not self._is_given_up:
+                    await self._mark_gap()
             except Conflict:
                 continue
             except Unavailable as error:
                 _log.debug("lease_give_back_waits", resource=self._wanted.resource, error=str(error))
                 await asyncio.sleep(limits.LEASE_GIVE_BACK_PAUSE_S)
+            else:
+                return None
 
     async def _remove(self, ours: Record) -> None:
-        # From here on nobody may act on it, even if its last write turns out to have landed: the counter says so first,
-        # for while the record stands no other claim can mint in between and make the gap an unknown.
-        self._is_given_up = True
-        await self._epochs.mark_gap(self._wanted.resource, claim=self._wanted.claim)
+        # Where an epoch was minted the counter hears of it first: while the record stands nobody else can mint, and
+        # make an unknown of our gap. Where the counter is the trouble it must not keep the record standing.
+        if self._is_minted and not self._is_given_up:
+            await self._mark_gap()
         await self._store.delete(self._key, expected=ours.revision)
+        if not self._is_given_up:
+            await self._mark_gap()
+
+    async def _mark_gap(self) -> None:
+        """Best effort: unmarked, the next tenure only counts as one after a lapse."""
+        # From here on nobody acts on this claim, even if its last write turns out to have landed.
+        self._is_given_up = True
+        try:
+            async with asyncio.timeout(limits.LEASE_MARK_GAP_S):
+                await self._epochs.mark_gap(self._wanted.resource, claim=self._wanted.claim)
+        except (TimeoutError, Unavailable) as error:
+            _log.debug("lease_gap_unmarked", resource=self._wanted.resource, error=str(error) or "no answer")
 
 
 async def _both(first: Coroutine[Any, Any, _T], second: Coroutine[Any, Any, _U]) -> tuple[_T, _U]:

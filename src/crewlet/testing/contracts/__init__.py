@@ -1,6 +1,12 @@
 """The contracts' suites, for every backend: promises by name, none of which a backend may override."""
 
 from crewlet.testing.contracts.contract import Capability, Contract, needed, needs, promises
+from crewlet.testing.contracts.lease_failures import FailedClaims, FailedReleases, StoppedClaims
+from crewlet.testing.contracts.lease_gates import ProtocolGates, SuccessorsFields
+from crewlet.testing.contracts.lease_harness import LEASE_TTL_S, Claimant, LeaseHarness
+from crewlet.testing.contracts.lease_listings import DutyLeases, HeldLeases, LeaseNames
+from crewlet.testing.contracts.lease_suite import LEASE_SUITE
+from crewlet.testing.contracts.leases import Releases, Renewals, Tenures
 from crewlet.testing.contracts.queue_batch_stops import BatchStops
 from crewlet.testing.contracts.queue_batches import BatchCollection, BatchSettlement
 from crewlet.testing.contracts.queue_broadcast import Broadcast
@@ -26,6 +32,8 @@ from crewlet.testing.contracts.records import RECORD_SUITE
 __all__ = [
     "AGED",
     "KEPT",
+    "LEASE_SUITE",
+    "LEASE_TTL_S",
     "QUEUE_SUITE",
     "RECORD_SUITE",
     "SCALED",
@@ -36,12 +44,19 @@ __all__ = [
     "BatchStops",
     "Broadcast",
     "Capability",
+    "Claimant",
     "Contract",
     "DeadLetter",
     "DeadLetters",
+    "DutyLeases",
+    "FailedClaims",
+    "FailedReleases",
     "Headroom",
+    "HeldLeases",
     "Holds",
     "LateWrites",
+    "LeaseHarness",
+    "LeaseNames",
     "LettingGo",
     "Listeners",
     "Listings",
@@ -52,17 +67,23 @@ __all__ = [
     "Mailboxes",
     "Markers",
     "Outcomes",
+    "ProtocolGates",
     "Publishing",
     "Questions",
     "QueueHarness",
     "RecordHarness",
     "RecordWrites",
+    "Releases",
     "Removals",
+    "Renewals",
     "Revisions",
     "ServingOrder",
     "ShiftedClock",
+    "StoppedClaims",
     "StoreTimes",
+    "SuccessorsFields",
     "TakeOver",
+    "Tenures",
     "Unknowns",
     "WatchAnswers",
     "WatchEnds",

@@ -18,6 +18,7 @@ class Capability(Enum):
 
     TIMED_BACKOFF = "a failure comes back only after its backoff"
     ACK_CLOCK = "what nobody settled comes back when the ack clock has run out"
+    LEASE_STORE = "leases lie in a store that other processes read, and that can be out of reach"
 
 
 class Contract:

@@ -1,0 +1,53 @@
+"""The leases over one broker keep every promise of their contract."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from crewlet.testing import contracts
+from crewlet.testing.clusters import Cluster
+from crewlet.testing.contracts.lease_on_records import StoredLeases
+from crewlet.testing.contracts.record_on_jetstream import JetStreamRecords
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def leases(one_broker: Cluster) -> AsyncIterator[contracts.LeaseHarness]:
+    async with JetStreamRecords(one_broker) as records, StoredLeases(records) as harness:
+        yield harness
+
+
+class TestTenures(contracts.Tenures): ...
+
+
+class TestRenewals(contracts.Renewals): ...
+
+
+class TestReleases(contracts.Releases): ...
+
+
+class TestHeldLeases(contracts.HeldLeases): ...
+
+
+class TestLeaseNames(contracts.LeaseNames): ...
+
+
+class TestDutyLeases(contracts.DutyLeases): ...
+
+
+class TestFailedClaims(contracts.FailedClaims): ...
+
+
+class TestStoppedClaims(contracts.StoppedClaims): ...
+
+
+class TestFailedReleases(contracts.FailedReleases): ...
+
+
+class TestProtocolGates(contracts.ProtocolGates): ...
+
+
+class TestSuccessorsFields(contracts.SuccessorsFields): ...
