@@ -135,9 +135,15 @@ class Mailboxes:
         return await self._over(read, stamped_absent(read.record, at=at))
 
     async def mark(self, read: Stored[SeatMailbox], *, by: str) -> Stored[SeatMailbox] | None:
-        """The retirement ``by`` begins, alone; ``None`` where it may not, or the record changed since it was read."""
+        """The retirement ``by`` begins, alone; ``None`` where it may not, or the record changed since it was read.
+
+        ``by`` is a name of this one retirement: asked again, it has the mark that it never heard of.
+        """
         wanted = marked(read.record, by, now=(await self._store.time()).earliest)
-        return None if wanted is None else await self._over(read, wanted)
+        if wanted is None:
+            return None
+        mark = await self._over(read, wanted) or await self.get(read.record.handle)
+        return None if mark is None or mark.record.retiring_by != by else mark
 
     async def unmark(self, mark: Stored[SeatMailbox]) -> Stored[SeatMailbox] | None:
         """The retirement of ``mark`` gives up for now; ``None`` where it was taken over."""

@@ -77,7 +77,10 @@ class SeatPauses:
         return came_to[-1]
 
     async def lift(self, handle: str) -> SeatPause | None:
-        """The seat is not paused; returns the pause that this call ended, ``None`` where none stood."""
+        """The seat is not paused; returns the pause that this ended, ``None`` where none stood.
+
+        Of two calls at the same time both may be told that they ended it: neither error nor answer tells them apart.
+        """
         return await remove_stored(self._store, SeatPause, _key(handle), lambda _: True)
 
     async def get(self, handle: str) -> SeatPause | None:

@@ -111,6 +111,7 @@ async def remove_stored(
 ) -> _RecordT | None:
     """The record is gone, if it is one that ``may`` go; returns what was removed, ``None`` where nothing was.
 
+    Of two removals at once both may be told that it was theirs: taking away what is gone is no error.
     ``may`` is asked again for whatever stands after a lost race. Raises what ``may`` raises, and ``Unavailable``.
     """
     for _ in range(limits.RECORD_CHANGE_ATTEMPTS_MAX):
