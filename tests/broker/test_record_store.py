@@ -23,7 +23,6 @@ from crewlet.coordination import CHANNELS, LEDGER, RecordStore, Revision, Slot
 from crewlet.testing import wait_until
 from crewlet.testing.links import LinkProxy, proxied
 from crewlet.topics import bucket_stream, bucket_subject
-from tests.broker.record_store_promises import RecordStorePromises
 
 SLOT = Slot("tested", 3600.0, "a slot of the tests")
 BUCKET = "crewlet_tested"
@@ -35,10 +34,6 @@ IN_FORCE = BucketInForce(slot="tested")
 @pytest.fixture
 async def store(jetstream: JetStream) -> NatsRecordStore:
     return (await open_bucket(jetstream, SLOT, storage="file", ids=IDS)).store
-
-
-class TestNatsRecordStore(RecordStorePromises):
-    """Every promise, on one broker."""
 
 
 @asynccontextmanager
@@ -125,30 +120,6 @@ async def test_a_write_to_a_stopped_broker_is_unknown_and_its_landing_is_seen_by
         await wait_until(lambda: _is_live(store, "a"), what="the write that timed out")
 
 
-@pytest.mark.spec("C-003")
-@pytest.mark.slow
-async def test_every_verb_of_a_store_that_is_cut_off_is_unavailable(
-    broker: EmbeddedBroker, store: NatsRecordStore
-) -> None:
-    first = await store.create("a", b"1")
-    async with far_store(broker) as (far, proxy, wire):
-        proxy.refuse = True
-        proxy.drop()
-        await wait_until(lambda: not wire.connected)
-
-        for call in (
-            far.get("a"),
-            far.create("b", b"1"),
-            far.update("a", b"2", expected=first.revision),
-            far.delete("a", expected=first.revision),
-        ):
-            with pytest.raises(Unavailable):
-                await call
-
-    assert await store.get("a") == first
-    assert await store.get("b") is None
-
-
 @pytest.mark.spec("C-053")
 async def test_reads_are_the_leaders_and_never_direct(wire: Connection, store: NatsRecordStore) -> None:
     asked: list[str] = []
@@ -224,15 +195,6 @@ async def test_a_bucket_is_opened_with_the_age_of_its_slot(jetstream: JetStream)
 
     assert (ledger.age_s, ledger.created) == (7 * 24 * 3600.0, True)
     assert (channels.age_s, channels.created) == (None, True)
-
-
-async def test_an_aged_record_is_absent_and_its_key_free(jetstream: JetStream) -> None:
-    store = (await open_bucket(jetstream, Slot("short", 0.1, "ages at once"), storage="file", ids=IDS)).store
-    await store.create("a", b"1")
-
-    await wait_until(lambda: _is_absent(store, "a"))
-
-    assert (await store.create("a", b"2")).value == b"2"
 
 
 @pytest.mark.spec("C-111")

@@ -17,7 +17,7 @@ _READ_BACK_AFTER_S = 0.05
 
 
 class MemoryLink:
-    """One client's link. Each of the spoiled writes is the client's next one."""
+    """One client's link."""
 
     def __init__(self, *, watch_delay_s: float = 0.0) -> None:
         self.watch_delay_s = watch_delay_s
@@ -27,7 +27,9 @@ class MemoryLink:
         """Nothing is answered any more, and nobody says so: a question waits out its whole time."""
 
         self._cut = False
-        self._next_write: Literal["arrives", "lost reply", "cut after", "withheld"] = "arrives"
+        self.next_write: Literal["arrives", "lost reply", "cut after", "withheld"] = "arrives"
+        """What becomes of the client's next write; the one behind it arrives."""
+
         self._withheld: list[Callable[[], object]] = []
         self._on_cut: list[Callable[[], None]] = []
 
@@ -50,15 +52,15 @@ class MemoryLink:
 
     def lose_reply(self) -> None:
         """The next write lands and its answer is lost; what it did can be read back."""
-        self._next_write = "lost reply"
+        self.next_write = "lost reply"
 
     def cut_after_write(self) -> None:
         """The next write lands and the link is cut before its answer comes back."""
-        self._next_write = "cut after"
+        self.next_write = "cut after"
 
     def withhold(self) -> None:
         """The next write does not arrive before :meth:`deliver`."""
-        self._next_write = "withheld"
+        self.next_write = "withheld"
 
     def deliver(self) -> None:
         """What was withheld arrives; nobody hears what came of it."""
@@ -85,7 +87,7 @@ class MemoryLink:
         ``landed`` reads back whether this very write stands, given what it returned, ``None`` where it was refused.
         """
         await self.pass_over(slot)
-        fate, self._next_write = self._next_write, "arrives"
+        fate, self.next_write = self.next_write, "arrives"
         if fate == "arrives":
             done = write()
             await asyncio.sleep(0)

@@ -21,23 +21,23 @@ class MemoryRecordStore:
 
     def __init__(self, bucket: MemoryBucket, link: MemoryLink | None = None) -> None:
         self.link = link or MemoryLink()
-        self._bucket = bucket
+        self.bucket = bucket
 
     @property
     def name(self) -> str:
         """The slot's name."""
-        return self._bucket.slot.name
+        return self.bucket.slot.name
 
     @property
     def age_s(self) -> float | None:
         """The slot's age."""
-        return self._bucket.slot.age_s
+        return self.bucket.slot.age_s
 
     async def get(self, key: str) -> Record | None:
         """The live record, or ``None``."""
         checked_key(key)
         await self._reach()
-        return self._bucket.live(key)
+        return self.bucket.live(key)
 
     async def create(self, key: str, value: bytes) -> Record:
         """Write only where the key is not live."""
@@ -53,8 +53,8 @@ class MemoryRecordStore:
         await self._reach()
         await self.link.write(
             self.name,
-            lambda: self._bucket.remove(key, expected),
-            landed=lambda _: self._bucket.live(key) is None,
+            lambda: self.bucket.remove(key, expected),
+            landed=lambda _: self.bucket.live(key) is None,
         )
 
     async def list(self, pattern: str) -> list[Record]:
@@ -68,53 +68,53 @@ class MemoryRecordStore:
             checked_pattern(pattern)
         watch = MemoryWatch(patterns, name=self.name, delay_s=self.link.watch_delay_s)
         unhook = self.link.on_cut(watch.end)
-        self._bucket.attach(watch)
+        self.bucket.attach(watch)
         try:
-            newest = self._bucket.newest()
+            newest = self.bucket.newest()
             watch.begin(await self._listed(patterns), newest)
             yield watch
         finally:
-            self._bucket.detach(watch)
+            self.bucket.detach(watch)
             unhook()
             watch.end()
 
     async def last_revision(self) -> Revision:
         """The newest message's revision."""
         await self._reach()
-        return self._bucket.newest()
+        return self.bucket.newest()
 
     async def purge_markers(self, *, before: datetime) -> int:
         """Forget old markers."""
         await self._reach()
-        found = self._bucket.markers(before)
+        found = self.bucket.markers(before)
         await self._reach()
-        return sum(self._bucket.purge(key, revision) for key, revision in found)
+        return sum(self.bucket.purge(key, revision) for key, revision in found)
 
     async def time(self) -> StoreTime:
         """The bucket's time."""
         await self._reach()
-        return self._bucket.time()
+        return self.bucket.time()
 
     async def _write(self, key: str, value: bytes, expected: int) -> Record:
         checked_key(key)
         await self._reach()
         return await self.link.write(
             self.name,
-            lambda: self._bucket.write(key, value, expected),
-            landed=lambda written: written is not None and self._bucket.live(key) == written,
+            lambda: self.bucket.write(key, value, expected),
+            landed=lambda written: written is not None and self.bucket.live(key) == written,
         )
 
     async def _listed(self, patterns: Sequence[str]) -> list[Record]:
         """Every key that was live when it began, each as it is when its turn comes, which may be late (C-043)."""
         await self._reach()
-        keys = self._bucket.keys(patterns)
+        keys = self.bucket.keys(patterns)
         found: list[Record] = []
         for step in range(_STEPS_OF_A_LISTING):
             await self._reach()
-            part = (self._bucket.live(key) for key in keys[step::_STEPS_OF_A_LISTING])
+            part = (self.bucket.live(key) for key in keys[step::_STEPS_OF_A_LISTING])
             found.extend(record for record in part if record is not None)
         return found
 
     async def _reach(self) -> None:
         await self.link.pass_over(self.name)
-        self._bucket.check_reachable()
+        self.bucket.check_reachable()

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from crewlet.base.tasks import Tasks
-from crewlet.coordination import RecordStore
+from crewlet.coordination import Record, RecordStore
 
-__all__ = ["BREATH_S", "meanwhile", "recreating", "rewriting"]
+__all__ = ["BREATH_S", "meanwhile", "passing_through", "recreating", "rewriting"]
 
 BREATH_S = 0.001
 """What a case waits between two looks, so that time passes for the others where it is virtual."""
 
 _ROUNDS_A_BREATH = 20
+_PASSING = 3
 
 Work = Callable[[], Awaitable[object]]
 
@@ -58,5 +61,19 @@ def recreating(store: RecordStore, key: str) -> Work:
         record = await store.get(key) or await store.create(key, b"again")
         await store.delete(key, expected=record.revision)
         await store.create(key, b"again")
+
+    return once
+
+
+def passing_through(store: RecordStore, prefix: str) -> Work:
+    """Remove the oldest of three records, and create one under a key that was never there: each is written once."""
+    there: deque[Record] = deque()
+    numbers = itertools.count()
+
+    async def once() -> None:
+        if len(there) == _PASSING:
+            oldest = there.popleft()
+            await store.delete(oldest.key, expected=oldest.revision)
+        there.append(await store.create(f"{prefix}{next(numbers)}", b"new"))
 
     return once

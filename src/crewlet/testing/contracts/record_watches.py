@@ -10,7 +10,7 @@ import pytest
 from crewlet.base.errors import Unavailable
 from crewlet.coordination import Change, Record, RecordStore, Watch
 from crewlet.testing.contracts.contract import Contract
-from crewlet.testing.contracts.record_churn import BREATH_S, meanwhile, recreating, rewriting
+from crewlet.testing.contracts.record_churn import BREATH_S, meanwhile, passing_through, recreating, rewriting
 from crewlet.testing.contracts.record_harness import AGED, RecordHarness
 from crewlet.testing.contracts.record_listings import NO_PATTERNS
 from crewlet.testing.waiting import wait_until
@@ -145,7 +145,11 @@ class Watches(Contract):
         watcher, writers = await records.client(), [await records.client() for _ in range(3)]
         for key in _SEATS:
             await watcher.create(key, b"1")
-        works = [rewriting(writers[0], _SEATS[0]), rewriting(writers[1], _SEATS[1]), recreating(writers[2], "seat.t")]
+        works = [
+            rewriting(writers[0], _SEATS[0]),
+            recreating(writers[1], "seat.t"),
+            passing_through(writers[2], "seat.p"),
+        ]
 
         for _ in range(_OPENINGS):
             async with AsyncExitStack() as opened:

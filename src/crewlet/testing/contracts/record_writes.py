@@ -129,14 +129,14 @@ class RecordWrites(Contract):
         store = await records.client()
 
         for key in NO_KEYS:
-            for verb in (
-                store.get(key),
-                store.create(key, b"1"),
-                store.update(key, b"1", expected=Revision(1)),
-                store.delete(key, expected=Revision(1)),
-            ):
-                with pytest.raises(ValueError, match="cannot be the key"):
-                    await verb
+            with pytest.raises(ValueError, match="cannot be the key"):
+                await store.get(key)
+            with pytest.raises(ValueError, match="cannot be the key"):
+                await store.create(key, b"1")
+            with pytest.raises(ValueError, match="cannot be the key"):
+                await store.update(key, b"1", expected=Revision(1))
+            with pytest.raises(ValueError, match="cannot be the key"):
+                await store.delete(key, expected=Revision(1))
 
 
 class Revisions(Contract):

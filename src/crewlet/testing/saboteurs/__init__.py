@@ -10,8 +10,15 @@ from crewlet.testing.saboteurs.queue_mailbox_faults import MAILBOX_FAULTS
 from crewlet.testing.saboteurs.queue_outcome_faults import OUTCOME_FAULTS
 from crewlet.testing.saboteurs.queue_publishing_faults import PUBLISHING_FAULTS
 from crewlet.testing.saboteurs.queue_saboteur import QueueSaboteur, planted
+from crewlet.testing.saboteurs.record_listing_faults import LISTING_FAULTS
+from crewlet.testing.saboteurs.record_removal_faults import REMOVAL_FAULTS
+from crewlet.testing.saboteurs.record_saboteur import RecordSaboteur, planted_records
+from crewlet.testing.saboteurs.record_time_faults import TIME_FAULTS
+from crewlet.testing.saboteurs.record_unknown_faults import UNKNOWN_FAULTS
+from crewlet.testing.saboteurs.record_watch_faults import WATCH_FAULTS
+from crewlet.testing.saboteurs.record_write_faults import WRITE_FAULTS
 
-__all__ = ["QUEUE_SABOTEURS", "QueueSaboteur", "planted"]
+__all__ = ["QUEUE_SABOTEURS", "RECORD_SABOTEURS", "QueueSaboteur", "RecordSaboteur", "planted", "planted_records"]
 
 QUEUE_SABOTEURS: tuple[type[QueueSaboteur], ...] = (
     *OUTCOME_FAULTS,
@@ -25,3 +32,13 @@ QUEUE_SABOTEURS: tuple[type[QueueSaboteur], ...] = (
     *LISTENING_FAULTS,
 )
 """The saboteurs of the event queue's suite."""
+
+RECORD_SABOTEURS: tuple[type[RecordSaboteur], ...] = (
+    *WRITE_FAULTS,
+    *REMOVAL_FAULTS,
+    *LISTING_FAULTS,
+    *WATCH_FAULTS,
+    *TIME_FAULTS,
+    *UNKNOWN_FAULTS,
+)
+"""The saboteurs of the record store's suite."""
