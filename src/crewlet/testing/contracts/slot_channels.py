@@ -14,21 +14,21 @@ from crewlet.testing.contracts.contract import Contract
 from crewlet.testing.contracts.record_harness import RecordHarness
 from crewlet.testing.contracts.slot_outside import AT, damage, has_no_answer
 
-__all__ = ["Asks"]
+__all__ = ["ChannelPromises"]
 
 ASK = opened(channel_id="c1", requester="ceo", target="cto", at=AT, brief="which?")
 LATER = AT + timedelta(minutes=5)
 HOUR = timedelta(hours=1)
 
 
-class Asks(Contract):
+class ChannelPromises(Contract):
     """What is true of a channel, whichever node reads it."""
 
-    slot: ClassVar[type[Channels]] = Channels
+    kind: ClassVar[type[Channels]] = Channels
 
     @pytest.mark.spec("C-073")
     async def test_the_answering_seats_node_reads_what_the_asking_ones_wrote(self, records: RecordHarness) -> None:
-        asking, answering = self.slot(await records.client(CHANNELS)), self.slot(await records.client(CHANNELS))
+        asking, answering = self.kind(await records.client(CHANNELS)), self.kind(await records.client(CHANNELS))
         await asking.open(ASK)
         await records.disturb()
 
@@ -40,7 +40,7 @@ class Asks(Contract):
         assert answered.status is ChannelStatus.ANSWERED
 
     async def test_what_nobody_touched_for_long_enough_is_idle_answered_or_not(self, records: RecordHarness) -> None:
-        channels = self.slot(await records.client(CHANNELS))
+        channels = self.kind(await records.client(CHANNELS))
         for number in range(4):
             await channels.open(replace(ASK, channel_id=f"c{number}"))
         await channels.answer("c1", at=AT, answer_event_id="e2")
@@ -53,7 +53,7 @@ class Asks(Contract):
         assert [each.record.channel_id for each in idle] == ["c0", "c1"]
 
     async def test_an_ask_that_is_answered_meanwhile_is_not_closed_as_idle(self, records: RecordHarness) -> None:
-        maintenance, answering = self.slot(await records.client(CHANNELS)), self.slot(await records.client(CHANNELS))
+        maintenance, answering = self.kind(await records.client(CHANNELS)), self.kind(await records.client(CHANNELS))
         await answering.open(ASK)
         [idle] = await maintenance.idle(since=LATER)
         await answering.answer("c1", at=AT + HOUR, answer_event_id="e2")
@@ -64,7 +64,7 @@ class Asks(Contract):
         assert stands.status is ChannelStatus.ANSWERED
 
     async def test_an_idle_ask_is_closed_for_nobody(self, records: RecordHarness) -> None:
-        channels = self.slot(await records.client(CHANNELS))
+        channels = self.kind(await records.client(CHANNELS))
         await channels.open(ASK)
 
         over = await channels.close_idle("c1", since=LATER, at=AT + HOUR)
@@ -80,7 +80,7 @@ class Asks(Contract):
         assert await channels.close_idle("c9", since=LATER, at=AT + HOUR) is None
 
     async def test_what_was_closed_long_ago_is_found_and_removed(self, records: RecordHarness) -> None:
-        channels = self.slot(await records.client(CHANNELS))
+        channels = self.kind(await records.client(CHANNELS))
         for number, closed_at in enumerate((AT, LATER, AT + HOUR)):
             await channels.open(replace(ASK, channel_id=f"c{number}"))
             await channels.close(f"c{number}", at=closed_at)
@@ -96,7 +96,7 @@ class Asks(Contract):
         assert [each.record.channel_id for each in await channels.closed(before=AT + 2 * HOUR)] == ["c2"]
 
     async def test_a_channel_is_removed_as_it_was_read_alone(self, records: RecordHarness) -> None:
-        channels = self.slot(await records.client(CHANNELS))
+        channels = self.kind(await records.client(CHANNELS))
         await channels.open(ASK)
         [read] = await channels.idle(since=LATER)
         await channels.answer("c1", at=LATER, answer_event_id="e2")
@@ -109,7 +109,7 @@ class Asks(Contract):
     @pytest.mark.spec("C-136")
     async def test_no_clock_closes_an_ask_or_takes_its_record(self, records: RecordHarness) -> None:
         store = await records.client(CHANNELS)
-        channels = self.slot(store)
+        channels = self.kind(store)
         await channels.open(ASK)
         await records.advance(records.quiet_s)
 
@@ -118,7 +118,7 @@ class Asks(Contract):
 
     async def test_asks_that_cannot_be_listed_are_not_none(self, records: RecordHarness) -> None:
         store = await records.client(CHANNELS)
-        channels = self.slot(store)
+        channels = self.kind(store)
         await channels.open(ASK)
 
         await has_no_answer(

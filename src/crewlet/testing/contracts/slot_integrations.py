@@ -14,7 +14,7 @@ from crewlet.testing.contracts.contract import Contract
 from crewlet.testing.contracts.record_harness import RecordHarness
 from crewlet.testing.contracts.slot_outside import AT, add_fields, damage, fields, has_no_answer
 
-__all__ = ["Surfaces"]
+__all__ = ["IntegrationPromises"]
 
 FOUND = IntegrationStatus(
     surface="github",
@@ -28,14 +28,14 @@ FOUND = IntegrationStatus(
 READY = replace(FOUND, phase=IntegrationPhase.READY, actor="none", findings=(), settled_at=AT)
 
 
-class Surfaces(Contract):
+class IntegrationPromises(Contract):
     """What is true of a surface's row from its first pass until its block leaves the company document."""
 
-    slot: ClassVar[type[Integrations]] = Integrations
+    kind: ClassVar[type[Integrations]] = Integrations
 
     @pytest.mark.spec("C-080")
     async def test_what_a_pass_found_is_the_same_from_every_node(self, records: RecordHarness) -> None:
-        here, there = (self.slot(await records.client(INTEGRATIONS)), self.slot(await records.client(INTEGRATIONS)))
+        here, there = (self.kind(await records.client(INTEGRATIONS)), self.kind(await records.client(INTEGRATIONS)))
         await here.record(FOUND)
         await here.ask_disconnect("github", at=AT, by="ada")
         await records.disturb()
@@ -49,7 +49,7 @@ class Surfaces(Contract):
     async def test_a_pass_that_began_before_a_request_to_disconnect_does_not_lose_it(
         self, records: RecordHarness
     ) -> None:
-        here, there = (self.slot(await records.client(INTEGRATIONS)), self.slot(await records.client(INTEGRATIONS)))
+        here, there = (self.kind(await records.client(INTEGRATIONS)), self.kind(await records.client(INTEGRATIONS)))
         await here.record(FOUND)
         await there.ask_disconnect("github", at=AT, by="ada")
 
@@ -58,7 +58,7 @@ class Surfaces(Contract):
         assert (stands.phase, stands.disconnect_asked_by) == (IntegrationPhase.READY, "ada")
 
     async def test_the_first_request_to_disconnect_stands(self, records: RecordHarness) -> None:
-        surfaces = self.slot(await records.client(INTEGRATIONS))
+        surfaces = self.kind(await records.client(INTEGRATIONS))
         await surfaces.record(FOUND)
         first = await surfaces.ask_disconnect("github", at=AT, by="ada")
 
@@ -67,7 +67,7 @@ class Surfaces(Contract):
 
     async def test_a_pass_that_found_what_stood_writes_nothing(self, records: RecordHarness) -> None:
         store = await records.client(INTEGRATIONS)
-        surfaces = self.slot(store)
+        surfaces = self.kind(store)
         await surfaces.record(FOUND)
         before = await store.last_revision()
 
@@ -78,7 +78,7 @@ class Surfaces(Contract):
     @pytest.mark.spec("C-138")
     async def test_a_row_goes_when_it_is_forgotten_and_no_clock_takes_it(self, records: RecordHarness) -> None:
         store = await records.client(INTEGRATIONS)
-        surfaces = self.slot(store)
+        surfaces = self.kind(store)
         await surfaces.record(FOUND)
         await records.advance(records.quiet_s)
         read = await surfaces.get("github")
@@ -92,7 +92,7 @@ class Surfaces(Contract):
         await surfaces.forget("github", expected=read.revision)
 
     async def test_a_row_that_changed_since_it_was_read_is_not_forgotten(self, records: RecordHarness) -> None:
-        surfaces = self.slot(await records.client(INTEGRATIONS))
+        surfaces = self.kind(await records.client(INTEGRATIONS))
         await surfaces.record(FOUND)
         read = await surfaces.get("github")
         assert read is not None
@@ -105,7 +105,7 @@ class Surfaces(Contract):
 
     async def test_what_a_newer_build_wrote_stays_in_a_row_and_in_its_findings(self, records: RecordHarness) -> None:
         store = await records.client(INTEGRATIONS)
-        surfaces = self.slot(store)
+        surfaces = self.kind(store)
         await surfaces.record(FOUND)
         newer = [{"kind": "approval_required", "subject": "cto", "detail": "", "action_url": "", "severity": 3}]
         await add_fields(store, "surface.github", mood="calm", findings=newer)
@@ -119,7 +119,7 @@ class Surfaces(Contract):
 
     async def test_a_status_that_cannot_be_read_is_not_never_set_up(self, records: RecordHarness) -> None:
         store = await records.client(INTEGRATIONS)
-        surfaces = self.slot(store)
+        surfaces = self.kind(store)
         await surfaces.record(FOUND)
 
         await has_no_answer(

@@ -19,7 +19,7 @@ from crewlet.testing.contracts.contract import Contract
 from crewlet.testing.contracts.record_harness import RecordHarness
 from crewlet.testing.contracts.slot_outside import add_fields, damage, fields, has_no_answer
 
-__all__ = ["MailboxRecords", "MailboxRetirement"]
+__all__ = ["MailboxPromises", "RetirementPromises"]
 
 GRACE_S: Final = 0.3
 """How long a seat is missing before its mailbox may go, in a suite that waits for it."""
@@ -60,13 +60,13 @@ async def retiring(records: RecordHarness, mailboxes: Mailboxes, by: str = "swee
     return mark
 
 
-class MailboxRecords(Contract):
+class MailboxPromises(Contract):
     """What is true of a record while nobody retires it."""
 
-    slot: ClassVar[type[Mailboxes]] = Mailboxes
+    kind: ClassVar[type[Mailboxes]] = Mailboxes
 
     async def test_a_seat_that_every_node_registers_has_one_record(self, records: RecordHarness) -> None:
-        clients = [self.slot(await records.client(MAILBOXES)) for _ in range(3)]
+        clients = [self.kind(await records.client(MAILBOXES)) for _ in range(3)]
         await records.disturb()
 
         stand = await asyncio.gather(*(each.register("cto") for each in clients for _ in range(3)))
@@ -77,7 +77,7 @@ class MailboxRecords(Contract):
 
     async def test_registering_again_writes_nothing(self, records: RecordHarness) -> None:
         store = await records.client(MAILBOXES)
-        mailboxes = self.slot(store)
+        mailboxes = self.kind(store)
         await mailboxes.register("cto")
         before = await store.last_revision()
 
@@ -88,7 +88,7 @@ class MailboxRecords(Contract):
     async def test_an_absence_is_dated_by_the_stores_clock_and_the_first_sight_counts(
         self, records: RecordHarness
     ) -> None:
-        mailboxes = self.slot(await records.client(MAILBOXES))
+        mailboxes = self.kind(await records.client(MAILBOXES))
         await mailboxes.register("cto")
         absent = await mailboxes.stamp_absent(await found(mailboxes))
         assert absent is not None
@@ -100,7 +100,7 @@ class MailboxRecords(Contract):
 
     async def test_a_seat_that_comes_back_is_present_and_its_grace_starts_anew(self, records: RecordHarness) -> None:
         with scaled():
-            mailboxes = self.slot(await records.client(MAILBOXES))
+            mailboxes = self.kind(await records.client(MAILBOXES))
             before = await gone_for_good(records, mailboxes)
             await mailboxes.register("cto")
             back = await found(mailboxes)
@@ -115,7 +115,7 @@ class MailboxRecords(Contract):
             assert again.record.absent_since > before.record.absent_since
 
     async def test_a_stamp_is_put_over_what_the_sweep_read_alone(self, records: RecordHarness) -> None:
-        sweep, node = self.slot(await records.client(MAILBOXES)), self.slot(await records.client(MAILBOXES))
+        sweep, node = self.kind(await records.client(MAILBOXES)), self.kind(await records.client(MAILBOXES))
         await node.register("cto")
         stale = await found(sweep)
         await sweep.stamp_absent(stale)
@@ -125,7 +125,7 @@ class MailboxRecords(Contract):
         assert (await found(node)).record.absent_since is None
 
     async def test_a_mailbox_that_nobody_registered_is_found_missing(self, records: RecordHarness) -> None:
-        mailboxes = self.slot(await records.client(MAILBOXES))
+        mailboxes = self.kind(await records.client(MAILBOXES))
 
         discovered = await mailboxes.discover("cto")
 
@@ -136,7 +136,7 @@ class MailboxRecords(Contract):
     async def test_a_seat_that_registers_before_its_mailbox_is_discovered_is_not_found_missing(
         self, records: RecordHarness
     ) -> None:
-        mailboxes = self.slot(await records.client(MAILBOXES))
+        mailboxes = self.kind(await records.client(MAILBOXES))
         registered = await mailboxes.register("cto")
 
         assert await mailboxes.discover("cto") is None
@@ -146,7 +146,7 @@ class MailboxRecords(Contract):
     async def test_no_clock_takes_a_record(self, records: RecordHarness) -> None:
         with scaled():
             store = await records.client(MAILBOXES)
-            mailboxes = self.slot(store)
+            mailboxes = self.kind(store)
             absent = await gone_for_good(records, mailboxes)
 
             assert store.age_s is None
@@ -154,7 +154,7 @@ class MailboxRecords(Contract):
 
     async def test_what_a_newer_build_wrote_stays(self, records: RecordHarness) -> None:
         store = await records.client(MAILBOXES)
-        mailboxes = self.slot(store)
+        mailboxes = self.kind(store)
         await mailboxes.register("cto")
         await add_fields(store, "seat.cto", kept_for="legal")
 
@@ -165,7 +165,7 @@ class MailboxRecords(Contract):
 
     async def test_unknown_is_never_absent(self, records: RecordHarness) -> None:
         store = await records.client(MAILBOXES)
-        mailboxes = self.slot(store)
+        mailboxes = self.kind(store)
         await mailboxes.register("cto")
         read = await found(mailboxes)
         marked = dataclasses.replace(read, record=replace(read.record, retiring_by="sweep-1"))
@@ -189,14 +189,14 @@ class MailboxRecords(Contract):
                 await call
 
 
-class MailboxRetirement(Contract):
+class RetirementPromises(Contract):
     """The races of a retirement with the seat's return, with another sweep, and with its own death."""
 
-    slot: ClassVar[type[Mailboxes]] = Mailboxes
+    kind: ClassVar[type[Mailboxes]] = Mailboxes
 
     async def test_a_mailbox_is_marked_after_the_whole_grace_and_not_before(self, records: RecordHarness) -> None:
         with scaled():
-            mailboxes = self.slot(await records.client(MAILBOXES))
+            mailboxes = self.kind(await records.client(MAILBOXES))
             await mailboxes.register("cto")
             present = await found(mailboxes)
             absent = await mailboxes.stamp_absent(present)
@@ -214,7 +214,7 @@ class MailboxRetirement(Contract):
     @pytest.mark.spec("S-159")
     async def test_of_sweeps_that_overlap_one_wins_the_mark(self, records: RecordHarness) -> None:
         with scaled():
-            clients = [self.slot(await records.client(MAILBOXES)) for _ in range(3)]
+            clients = [self.kind(await records.client(MAILBOXES)) for _ in range(3)]
             absent = await gone_for_good(records, clients[0])
             await records.disturb()
 
@@ -226,7 +226,7 @@ class MailboxRetirement(Contract):
 
     async def test_a_seat_that_registers_before_the_mark_is_not_retired(self, records: RecordHarness) -> None:
         with scaled():
-            sweep, node = self.slot(await records.client(MAILBOXES)), self.slot(await records.client(MAILBOXES))
+            sweep, node = self.kind(await records.client(MAILBOXES)), self.kind(await records.client(MAILBOXES))
             absent = await gone_for_good(records, sweep)
 
             back = await node.register("cto")
@@ -236,7 +236,7 @@ class MailboxRetirement(Contract):
 
     async def test_a_seat_that_registers_after_the_mark_is_told_to_wait(self, records: RecordHarness) -> None:
         with scaled():
-            sweep, node = self.slot(await records.client(MAILBOXES)), self.slot(await records.client(MAILBOXES))
+            sweep, node = self.kind(await records.client(MAILBOXES)), self.kind(await records.client(MAILBOXES))
             mark = await retiring(records, sweep)
 
             seen = await node.register("cto")
@@ -248,7 +248,7 @@ class MailboxRetirement(Contract):
 
     async def test_a_mark_and_a_registration_at_once_never_both_hold(self, records: RecordHarness) -> None:
         with scaled():
-            sweep, node = self.slot(await records.client(MAILBOXES)), self.slot(await records.client(MAILBOXES))
+            sweep, node = self.kind(await records.client(MAILBOXES)), self.kind(await records.client(MAILBOXES))
             absent = await gone_for_good(records, sweep)
 
             mark, seen = await asyncio.gather(sweep.mark(absent, by="sweep-1"), node.register("cto"))
@@ -257,7 +257,7 @@ class MailboxRetirement(Contract):
 
     async def test_a_retirement_that_was_taken_over_learns_of_it(self, records: RecordHarness) -> None:
         with scaled():
-            sweep, node = self.slot(await records.client(MAILBOXES)), self.slot(await records.client(MAILBOXES))
+            sweep, node = self.kind(await records.client(MAILBOXES)), self.kind(await records.client(MAILBOXES))
             mark = await retiring(records, sweep)
             seen = await node.register("cto")
 
@@ -272,7 +272,7 @@ class MailboxRetirement(Contract):
         self, records: RecordHarness
     ) -> None:
         with scaled():
-            sweep, node = self.slot(await records.client(MAILBOXES)), self.slot(await records.client(MAILBOXES))
+            sweep, node = self.kind(await records.client(MAILBOXES)), self.kind(await records.client(MAILBOXES))
             first = await retiring(records, sweep)
             seen = await node.register("cto")
             unmarked = await sweep.unmark(first)
@@ -287,7 +287,7 @@ class MailboxRetirement(Contract):
 
     async def test_a_take_over_after_the_retirement_ended_registers_the_seat(self, records: RecordHarness) -> None:
         with scaled():
-            sweep, node = self.slot(await records.client(MAILBOXES)), self.slot(await records.client(MAILBOXES))
+            sweep, node = self.kind(await records.client(MAILBOXES)), self.kind(await records.client(MAILBOXES))
             mark = await retiring(records, sweep)
             seen = await node.register("cto")
             await sweep.forget(mark)
@@ -299,7 +299,7 @@ class MailboxRetirement(Contract):
 
     async def test_a_record_that_is_forgotten_is_gone_for_every_node(self, records: RecordHarness) -> None:
         with scaled():
-            sweep, node = self.slot(await records.client(MAILBOXES)), self.slot(await records.client(MAILBOXES))
+            sweep, node = self.kind(await records.client(MAILBOXES)), self.kind(await records.client(MAILBOXES))
             mark = await retiring(records, sweep)
 
             assert await sweep.forget(mark)
@@ -310,7 +310,7 @@ class MailboxRetirement(Contract):
 
     async def test_forgetting_again_does_not_take_a_seat_that_came_back(self, records: RecordHarness) -> None:
         with scaled():
-            sweep, node = self.slot(await records.client(MAILBOXES)), self.slot(await records.client(MAILBOXES))
+            sweep, node = self.kind(await records.client(MAILBOXES)), self.kind(await records.client(MAILBOXES))
             mark = await retiring(records, sweep)
             await sweep.forget(mark)
             back = await node.register("cto")
@@ -320,7 +320,7 @@ class MailboxRetirement(Contract):
 
     async def test_a_mark_that_a_dead_sweep_left_is_anothers_once_it_is_old(self, records: RecordHarness) -> None:
         with scaled():
-            dead, alive = self.slot(await records.client(MAILBOXES)), self.slot(await records.client(MAILBOXES))
+            dead, alive = self.kind(await records.client(MAILBOXES)), self.kind(await records.client(MAILBOXES))
             left = await retiring(records, dead)
             young = await alive.mark(left, by="sweep-2")
             await records.advance(ABANDONED_S + LATER_S)
@@ -334,7 +334,7 @@ class MailboxRetirement(Contract):
 
     async def test_a_retirement_that_failed_is_given_up_and_begun_again(self, records: RecordHarness) -> None:
         with scaled():
-            mailboxes = self.slot(await records.client(MAILBOXES))
+            mailboxes = self.kind(await records.client(MAILBOXES))
             mark = await retiring(records, mailboxes)
 
             unmarked = await mailboxes.unmark(mark)
@@ -347,7 +347,7 @@ class MailboxRetirement(Contract):
     async def test_a_sweep_that_never_heard_of_its_mark_has_it_all_the_same(self, records: RecordHarness) -> None:
         with scaled():
             store = await records.client(MAILBOXES)
-            mailboxes = self.slot(store)
+            mailboxes = self.kind(store)
             absent = await gone_for_good(records, mailboxes)
             records.cut_after_write(store)
             with pytest.raises(Unavailable):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 import pytest
 
@@ -12,7 +13,7 @@ from crewlet.coordination import MarkerSweep, RecordStore, sweep_markers, swept_
 from crewlet.testing.contracts.contract import Contract
 from crewlet.testing.contracts.record_harness import RecordHarness
 
-__all__ = ["MarkerSweeps"]
+__all__ = ["MarkerSweepPromises", "Sweeper"]
 
 RETENTION = timedelta(seconds=limits.MARKER_RETENTION_S)
 
@@ -28,12 +29,18 @@ async def removed(store: RecordStore, key: str = "class.a") -> None:
     await store.delete(key, expected=record.revision)
 
 
-class MarkerSweeps(Contract):
-    """What is true after a sweep."""
+class Sweeper:
+    """What sweeps."""
 
     async def sweep(self, stores: Mapping[str, RecordStore], now: datetime) -> MarkerSweep:
         """One sweep."""
         return await sweep_markers(stores, now)
+
+
+class MarkerSweepPromises(Contract):
+    """What is true after a sweep."""
+
+    kind: ClassVar[type[Sweeper]] = Sweeper
 
     @pytest.mark.spec("C-148", "C-151")
     async def test_the_old_markers_of_every_bucket_without_an_age_are_gone(self, records: RecordHarness) -> None:
@@ -42,7 +49,7 @@ class MarkerSweeps(Contract):
             await removed(store)
         await records.disturb()
 
-        swept = await self.sweep(stores, records.now() + RETENTION + timedelta(minutes=1))
+        swept = await self.kind().sweep(stores, records.now() + RETENTION + timedelta(minutes=1))
 
         assert swept == MarkerSweep(dict.fromkeys(stores, 1))
         assert [await store.last_revision() for store in stores.values()] == [0] * len(stores)
@@ -53,7 +60,7 @@ class MarkerSweeps(Contract):
         for store in stores.values():
             await removed(store)
 
-        swept = await self.sweep(stores, records.now() + RETENTION - timedelta(minutes=1))
+        swept = await self.kind().sweep(stores, records.now() + RETENTION - timedelta(minutes=1))
 
         assert swept == MarkerSweep(dict.fromkeys(stores, 0))
         assert 0 not in [await store.last_revision() for store in stores.values()]
@@ -62,7 +69,7 @@ class MarkerSweeps(Contract):
         stores = await buckets(records)
         written = [await store.create("class.live", b"1") for store in stores.values()]
 
-        await self.sweep(stores, records.now() + 2 * RETENTION)
+        await self.kind().sweep(stores, records.now() + 2 * RETENTION)
 
         assert [await store.get("class.live") for store in stores.values()] == written
 
@@ -72,7 +79,7 @@ class MarkerSweeps(Contract):
             await removed(store)
         again = [await store.create("class.a", b"2") for store in stores.values()]
 
-        await self.sweep(stores, records.now() + 2 * RETENTION)
+        await self.kind().sweep(stores, records.now() + 2 * RETENTION)
 
         assert [await store.get("class.a") for store in stores.values()] == again
         assert [await store.list("class.>") for store in stores.values()] == [[record] for record in again]
@@ -87,9 +94,9 @@ class MarkerSweeps(Contract):
         now = records.now() + RETENTION + timedelta(minutes=1)
         await records.cut(stores["secrets"])
 
-        first = await self.sweep(stores, now)
+        first = await self.kind().sweep(stores, now)
         await records.mend(stores["secrets"])
-        second = await self.sweep(stores, now)
+        second = await self.kind().sweep(stores, now)
 
         others = [name for name in stores if name != "secrets"]
         assert first == MarkerSweep(dict.fromkeys(others, 1), ("secrets",))

@@ -15,7 +15,7 @@ from crewlet.testing.contracts.contract import Contract
 from crewlet.testing.contracts.record_harness import RecordHarness
 from crewlet.testing.contracts.slot_outside import AT, add_fields, damage, fields, has_no_answer
 
-__all__ = ["FileStore"]
+__all__ = ["ObjectPromises"]
 
 HERE = ObjectBackend(location="nats", recorded_by="node-0", recorded_at=AT)
 THERE = ObjectBackend(location="s3:eu/files/acme", recorded_by="node-1", recorded_at=AT)
@@ -24,16 +24,16 @@ AUDIT = CollectorReport(
 )
 
 
-class FileStore(Contract):
+class ObjectPromises(Contract):
     """What is true of where the files are, and of what was last found among them."""
 
-    slot: ClassVar[type[Objects]] = Objects
+    kind: ClassVar[type[Objects]] = Objects
 
     @pytest.mark.spec("C-086")
     async def test_a_node_with_another_store_than_the_first_is_refused_and_both_are_named(
         self, records: RecordHarness
     ) -> None:
-        first, second = self.slot(await records.client(OBJECTS)), self.slot(await records.client(OBJECTS))
+        first, second = self.kind(await records.client(OBJECTS)), self.kind(await records.client(OBJECTS))
         assert await first.agree(HERE) == HERE
         await records.disturb()
 
@@ -46,7 +46,7 @@ class FileStore(Contract):
 
     @pytest.mark.spec("C-086")
     async def test_of_two_first_nodes_with_different_stores_one_is_refused(self, records: RecordHarness) -> None:
-        first, second = self.slot(await records.client(OBJECTS)), self.slot(await records.client(OBJECTS))
+        first, second = self.kind(await records.client(OBJECTS)), self.kind(await records.client(OBJECTS))
 
         ended = await asyncio.gather(first.agree(HERE), second.agree(THERE), return_exceptions=True)
 
@@ -54,14 +54,14 @@ class FileStore(Contract):
         assert await first.backend() in ended
 
     async def test_a_node_with_the_same_store_reads_who_named_it(self, records: RecordHarness) -> None:
-        first, second = self.slot(await records.client(OBJECTS)), self.slot(await records.client(OBJECTS))
+        first, second = self.kind(await records.client(OBJECTS)), self.kind(await records.client(OBJECTS))
         await first.agree(HERE)
 
         assert await second.agree(replace(HERE, recorded_by="node-1", recorded_at=AT + timedelta(days=1))) == HERE
 
     async def test_a_first_node_whose_answer_was_lost_is_not_refused(self, records: RecordHarness) -> None:
         store = await records.client(OBJECTS)
-        objects = self.slot(store)
+        objects = self.kind(store)
         records.cut_after_write(store)
         with pytest.raises(Unavailable):
             await objects.agree(HERE)
@@ -72,7 +72,7 @@ class FileStore(Contract):
     @pytest.mark.spec("C-142")
     async def test_no_clock_takes_what_was_agreed(self, records: RecordHarness) -> None:
         store = await records.client(OBJECTS)
-        objects = self.slot(store)
+        objects = self.kind(store)
         await objects.agree(HERE)
         await records.advance(records.quiet_s)
 
@@ -81,7 +81,7 @@ class FileStore(Contract):
 
     @pytest.mark.spec("C-087", "C-142")
     async def test_every_node_reads_the_latest_report_of_each_pass(self, records: RecordHarness) -> None:
-        here, there = self.slot(await records.client(OBJECTS)), self.slot(await records.client(OBJECTS))
+        here, there = self.kind(await records.client(OBJECTS)), self.kind(await records.client(OBJECTS))
         collection = replace(AUDIT, kind="collection", counts={"deleted": 3}, missing=())
         later = replace(AUDIT, node="node-1", finished_at=AT + timedelta(hours=24), missing=())
         for report in (AUDIT, collection):
@@ -93,7 +93,7 @@ class FileStore(Contract):
         assert await here.reports() == [later, collection]
 
     async def test_a_report_that_comes_late_does_not_replace_a_later_one(self, records: RecordHarness) -> None:
-        objects = self.slot(await records.client(OBJECTS))
+        objects = self.kind(await records.client(OBJECTS))
         later = replace(AUDIT, node="node-1", finished_at=AT + timedelta(hours=24))
         await objects.report(later)
 
@@ -102,7 +102,7 @@ class FileStore(Contract):
 
     async def test_what_a_newer_build_wrote_stays(self, records: RecordHarness) -> None:
         store = await records.client(OBJECTS)
-        objects = self.slot(store)
+        objects = self.kind(store)
         await objects.report(AUDIT)
         await add_fields(store, "collector.audit", verified=12)
 
@@ -112,7 +112,7 @@ class FileStore(Contract):
 
     async def test_a_store_that_cannot_be_asked_agrees_to_nothing(self, records: RecordHarness) -> None:
         store = await records.client(OBJECTS)
-        objects = self.slot(store)
+        objects = self.kind(store)
         await objects.agree(HERE)
 
         await has_no_answer(

@@ -18,7 +18,7 @@ from crewlet.testing.contracts.slot_outside import damage
 from crewlet.testing.contracts.slot_seat_pauses import PAUSE, STOP
 from crewlet.testing.waiting import wait_until
 
-__all__ = ["PauseCopies"]
+__all__ = ["PauseCopyPromises"]
 
 Edge = tuple[str, SeatPause | None]
 
@@ -58,16 +58,16 @@ class Counted:
         raise AssertionError(f"a copy of the pauses asked for {verb}")
 
 
-class PauseCopies(Contract):
+class PauseCopyPromises(Contract):
     """What a node knows of the pauses, from its boot through outages to its end."""
 
-    slot: ClassVar[type[PauseCopy]] = PauseCopy
+    kind: ClassVar[type[PauseCopy]] = PauseCopy
 
     @asynccontextmanager
     async def _following(
         self, records: RecordHarness, store: RecordStore, edges: Edges | None = None
     ) -> AsyncGenerator[PauseCopy]:
-        copy = self.slot(store, records.clock, edges or Edges())
+        copy = self.kind(store, records.clock, edges or Edges())
         copy.start()
         try:
             yield copy

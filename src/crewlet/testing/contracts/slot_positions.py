@@ -29,7 +29,7 @@ from crewlet.testing.contracts.contract import Contract
 from crewlet.testing.contracts.record_harness import RecordHarness
 from crewlet.testing.contracts.slot_outside import AT, add_fields, damage, fields, has_no_answer
 
-__all__ = ["LogPositions"]
+__all__ = ["PositionPromises"]
 
 ROW = NodePosition(domain="tracker", node="node-0", generation=2, sequence=120, applied_through=118, reported_at=AT)
 PIN = Pin(domain="tracker", holder="node-0", why="backup", generation=2, sequence=90, taken_at=AT, renewed_at=AT)
@@ -43,15 +43,15 @@ RESTART = RestartAcknowledgement(node="node-0", operation_id="o1", incarnation="
 PAUSE = SeatPause(handle="node-0", by="ada", at=AT)
 
 
-class LogPositions(Contract):
+class PositionPromises(Contract):
     """What is true of the bucket that says what the state log may delete."""
 
-    slot: ClassVar[type[Positions]] = Positions
+    kind: ClassVar[type[Positions]] = Positions
 
     @pytest.mark.spec("C-088", "C-089", "C-091")
     async def test_each_of_the_eight_classes_is_listed_by_itself(self, records: RecordHarness) -> None:
         store = await records.client(POSITIONS)
-        positions, pauses = self.slot(store), SeatPauses(store)
+        positions, pauses = self.kind(store), SeatPauses(store)
         await positions.report(ROW)
         await positions.pins.put(PIN)
         await positions.backups.put(BACKUP)
@@ -73,7 +73,7 @@ class LogPositions(Contract):
         assert await pauses.every() == [PAUSE]
 
     async def test_the_rows_of_one_domain_are_listed_without_anothers(self, records: RecordHarness) -> None:
-        positions = self.slot(await records.client(POSITIONS))
+        positions = self.kind(await records.client(POSITIONS))
         await positions.report(ROW)
         await positions.report(replace(ROW, node="node.1"))
         await positions.report(replace(ROW, domain="tracker.eu"))
@@ -84,7 +84,7 @@ class LogPositions(Contract):
     @pytest.mark.spec("C-143")
     async def test_no_clock_takes_a_nodes_row_and_no_verb_does(self, records: RecordHarness) -> None:
         store = await records.client(POSITIONS)
-        positions = self.slot(store)
+        positions = self.kind(store)
         await positions.report(ROW)
         await records.advance(records.quiet_s)
 
@@ -94,7 +94,7 @@ class LogPositions(Contract):
         assert [name for name in dir(positions) if name.partition("_")[0] in removing] == ["end_capacity"]
 
     async def test_a_node_says_where_it_is_now_also_where_it_went_back(self, records: RecordHarness) -> None:
-        positions = self.slot(await records.client(POSITIONS))
+        positions = self.kind(await records.client(POSITIONS))
         await positions.report(ROW)
         restored = replace(ROW, sequence=40, applied_through=40)
 
@@ -103,7 +103,7 @@ class LogPositions(Contract):
         assert await positions.nodes("tracker") == [restored]
 
     async def test_a_floor_moves_up_and_never_down(self, records: RecordHarness) -> None:
-        here, there = self.slot(await records.client(POSITIONS)), self.slot(await records.client(POSITIONS))
+        here, there = self.kind(await records.client(POSITIONS)), self.kind(await records.client(POSITIONS))
         higher = replace(FLOOR, floor=90, published_by="node-1")
 
         raised = [await here.publish_floor(FLOOR), await there.publish_floor(higher), await here.publish_floor(FLOOR)]
@@ -112,7 +112,7 @@ class LogPositions(Contract):
         assert await here.floors() == [higher]
 
     async def test_a_new_generation_starts_its_floor_anew(self, records: RecordHarness) -> None:
-        positions = self.slot(await records.client(POSITIONS))
+        positions = self.kind(await records.client(POSITIONS))
         anew = replace(FLOOR, generation=3, floor=1)
         await positions.publish_floor(FLOOR)
 
@@ -121,7 +121,7 @@ class LogPositions(Contract):
         assert await positions.floors() == [anew]
 
     async def test_of_floors_published_at_once_the_highest_stands(self, records: RecordHarness) -> None:
-        clients = [self.slot(await records.client(POSITIONS)) for _ in range(3)]
+        clients = [self.kind(await records.client(POSITIONS)) for _ in range(3)]
 
         await asyncio.gather(
             *(each.publish_floor(replace(FLOOR, floor=70 + number)) for number, each in enumerate(clients * 2))
@@ -131,7 +131,7 @@ class LogPositions(Contract):
 
     @pytest.mark.spec("C-018")
     async def test_the_higher_of_the_floor_and_the_logs_beginning_decides(self, records: RecordHarness) -> None:
-        positions = self.slot(await records.client(POSITIONS))
+        positions = self.kind(await records.client(POSITIONS))
         await positions.publish_floor(FLOOR)
         await positions.publish_floor(replace(FLOOR, domain="pages", floor=900))
 
@@ -140,7 +140,7 @@ class LogPositions(Contract):
         assert await positions.write_fence("vectors", LogPosition(1, 5)) == LogPosition(1, 5)
 
     async def test_a_pin_is_renewed_and_let_go_by_its_revision(self, records: RecordHarness) -> None:
-        positions = self.slot(await records.client(POSITIONS))
+        positions = self.kind(await records.client(POSITIONS))
         first = await positions.pins.put(PIN)
         renewed = await positions.pins.put(replace(PIN, renewed_at=AT + timedelta(seconds=15)))
 
@@ -152,7 +152,7 @@ class LogPositions(Contract):
         assert await positions.pins.get("tracker", "node-0") is None
 
     async def test_one_capacity_operation_runs_on_a_log(self, records: RecordHarness) -> None:
-        here, there = self.slot(await records.client(POSITIONS)), self.slot(await records.client(POSITIONS))
+        here, there = self.kind(await records.client(POSITIONS)), self.kind(await records.client(POSITIONS))
         other = replace(OPERATION, operation_id="o2")
 
         stands = await asyncio.gather(here.begin_capacity(OPERATION), there.begin_capacity(other))
@@ -161,7 +161,7 @@ class LogPositions(Contract):
         assert stands[0] in (OPERATION, other)
 
     async def test_an_operation_is_advanced_and_ended_by_its_own_name(self, records: RecordHarness) -> None:
-        positions = self.slot(await records.client(POSITIONS))
+        positions = self.kind(await records.client(POSITIONS))
         await positions.begin_capacity(OPERATION)
         begun = await positions.capacity("tracker")
         assert begun is not None
@@ -184,7 +184,7 @@ class LogPositions(Contract):
 
     async def test_what_a_newer_build_wrote_stays(self, records: RecordHarness) -> None:
         store = await records.client(POSITIONS)
-        positions = self.slot(store)
+        positions = self.kind(store)
         await positions.report(ROW)
         await positions.publish_floor(FLOOR)
         for key in ("position.tracker.node-0", "floor.tracker"):
@@ -198,7 +198,7 @@ class LogPositions(Contract):
 
     async def test_a_row_that_cannot_be_read_is_never_a_shorter_list(self, records: RecordHarness) -> None:
         store = await records.client(POSITIONS)
-        positions = self.slot(store)
+        positions = self.kind(store)
         await positions.report(ROW)
         await positions.report(replace(ROW, node="node-1"))
         await positions.publish_floor(FLOOR)

@@ -22,7 +22,7 @@ from crewlet.testing.contracts.contract import Contract
 from crewlet.testing.contracts.record_harness import RecordHarness
 from crewlet.testing.contracts.slot_outside import AT, add_fields, damage, fields, has_no_answer
 
-__all__ = ["DetachedRuns", "RunFencing"]
+__all__ = ["RunFencePromises", "SandboxRunPromises"]
 
 LAUNCHED = SandboxRun(
     turn_id="t1",
@@ -39,15 +39,15 @@ LAUNCHED = SandboxRun(
 KEY = "run.cto.t1"
 
 
-class DetachedRuns(Contract):
+class SandboxRunPromises(Contract):
     """What is true of a run from its launch until it is settled."""
 
-    slot: ClassVar[type[SandboxRuns]] = SandboxRuns
+    kind: ClassVar[type[SandboxRuns]] = SandboxRuns
 
     @pytest.mark.spec("C-077")
     async def test_whoever_owns_the_seat_next_finds_the_box_and_the_conversation(self, records: RecordHarness) -> None:
-        launcher = self.slot(await records.client(SANDBOX_RUNS))
-        successor = self.slot(await records.client(SANDBOX_RUNS))
+        launcher = self.kind(await records.client(SANDBOX_RUNS))
+        successor = self.kind(await records.client(SANDBOX_RUNS))
         conversation = {"version": 1, "messages": [{"role": "user", "signed": "x"}]}
         await launcher.open(LAUNCHED)
         await launcher.change("cto", "t1", lambda run: run_suspended(run, conversation, at=AT), epoch=6)
@@ -62,7 +62,7 @@ class DetachedRuns(Contract):
 
     async def test_a_launch_told_twice_is_one_run(self, records: RecordHarness) -> None:
         store = await records.client(SANDBOX_RUNS)
-        runs = self.slot(store)
+        runs = self.kind(store)
         records.lose_reply(store)
         first = await runs.open(LAUNCHED)
         running = await runs.change("cto", "t1", lambda run: run_suspended(run, {}, at=AT), epoch=6)
@@ -72,7 +72,7 @@ class DetachedRuns(Contract):
         assert (first, again) == (LAUNCHED, running)
 
     async def test_another_launch_of_the_turn_does_not_take_its_record(self, records: RecordHarness) -> None:
-        runs = self.slot(await records.client(SANDBOX_RUNS))
+        runs = self.kind(await records.client(SANDBOX_RUNS))
         await runs.open(LAUNCHED)
 
         with pytest.raises(Conflict):
@@ -81,7 +81,7 @@ class DetachedRuns(Contract):
         assert await runs.get("cto", "t1") == LAUNCHED
 
     async def test_the_runs_of_a_seat_are_listed_and_no_other_seats(self, records: RecordHarness) -> None:
-        runs = self.slot(await records.client(SANDBOX_RUNS))
+        runs = self.kind(await records.client(SANDBOX_RUNS))
         others = [replace(LAUNCHED, turn_id="t2"), replace(LAUNCHED, handle="cto.eu"), replace(LAUNCHED, handle="ceo")]
         for run in (LAUNCHED, *others):
             await runs.open(run)
@@ -92,7 +92,7 @@ class DetachedRuns(Contract):
         assert len(await runs.every()) == 4
 
     async def test_of_many_resumes_of_a_run_one_has_it(self, records: RecordHarness) -> None:
-        clients = [self.slot(await records.client(SANDBOX_RUNS)) for _ in range(3)]
+        clients = [self.kind(await records.client(SANDBOX_RUNS)) for _ in range(3)]
         await clients[0].open(replace(LAUNCHED, status=RunStatus.RUNNING))
 
         claims = await asyncio.gather(
@@ -106,7 +106,7 @@ class DetachedRuns(Contract):
         assert sum(claim is not None for claim in claims) == 1
 
     async def test_a_resume_that_failed_gives_the_run_back_where_it_stood(self, records: RecordHarness) -> None:
-        runs = self.slot(await records.client(SANDBOX_RUNS))
+        runs = self.kind(await records.client(SANDBOX_RUNS))
         waiting = await runs.open(replace(LAUNCHED, status=RunStatus.AWAITING_CLARIFICATION))
         await runs.change("cto", "t1", lambda run: run_resumed(run, "l1", at=AT), epoch=6)
 
@@ -115,7 +115,7 @@ class DetachedRuns(Contract):
         assert await runs.get("cto", "t1") == waiting
 
     async def test_one_of_many_charges_a_run(self, records: RecordHarness) -> None:
-        clients = [self.slot(await records.client(SANDBOX_RUNS)) for _ in range(3)]
+        clients = [self.kind(await records.client(SANDBOX_RUNS)) for _ in range(3)]
         await clients[0].open(LAUNCHED)
         await records.disturb()
 
@@ -127,7 +127,7 @@ class DetachedRuns(Contract):
 
     async def test_who_marked_a_charge_and_never_heard_of_it_still_charges(self, records: RecordHarness) -> None:
         store = await records.client(SANDBOX_RUNS)
-        runs = self.slot(store)
+        runs = self.kind(store)
         await runs.open(LAUNCHED)
         records.cut_after_write(store)
         with pytest.raises(Unavailable):
@@ -139,7 +139,7 @@ class DetachedRuns(Contract):
 
     @pytest.mark.spec("C-135")
     async def test_a_settled_run_is_met_by_nobody_again(self, records: RecordHarness) -> None:
-        here, there = self.slot(await records.client(SANDBOX_RUNS)), self.slot(await records.client(SANDBOX_RUNS))
+        here, there = self.kind(await records.client(SANDBOX_RUNS)), self.kind(await records.client(SANDBOX_RUNS))
         await here.open(LAUNCHED)
 
         settled = await here.settle("cto", "t1", epoch=6)
@@ -155,7 +155,7 @@ class DetachedRuns(Contract):
     @pytest.mark.spec("C-134")
     async def test_no_clock_ends_a_run(self, records: RecordHarness) -> None:
         store = await records.client(SANDBOX_RUNS)
-        runs = self.slot(store)
+        runs = self.kind(store)
         await runs.open(LAUNCHED)
 
         await records.advance(records.quiet_s)
@@ -165,7 +165,7 @@ class DetachedRuns(Contract):
 
     async def test_what_a_newer_build_wrote_into_a_run_stays(self, records: RecordHarness) -> None:
         store = await records.client(SANDBOX_RUNS)
-        runs = self.slot(store)
+        runs = self.kind(store)
         await runs.open(LAUNCHED)
         await add_fields(store, KEY, outbox=[{"answer": 1}])
 
@@ -175,7 +175,7 @@ class DetachedRuns(Contract):
 
     async def test_a_run_that_cannot_be_read_is_neither_gone_nor_over(self, records: RecordHarness) -> None:
         store = await records.client(SANDBOX_RUNS)
-        runs = self.slot(store)
+        runs = self.kind(store)
         await runs.open(LAUNCHED)
 
         await has_no_answer(
@@ -197,13 +197,13 @@ class DetachedRuns(Contract):
                 await call
 
 
-class RunFencing(Contract):
+class RunFencePromises(Contract):
     """A former holder's late write bounces, whatever it is."""
 
-    slot: ClassVar[type[SandboxRuns]] = SandboxRuns
+    kind: ClassVar[type[SandboxRuns]] = SandboxRuns
 
     async def _taken(self, records: RecordHarness) -> tuple[SandboxRuns, SandboxRun]:
-        runs = self.slot(await records.client(SANDBOX_RUNS))
+        runs = self.kind(await records.client(SANDBOX_RUNS))
         await runs.open(replace(LAUNCHED, status=RunStatus.RUNNING))
         taken = await runs.take_over("cto", "t1", owner="node-1:b", epoch=7)
         assert taken is not None
@@ -256,7 +256,7 @@ class RunFencing(Contract):
 
     async def test_a_take_over_between_a_read_and_its_write_fences_the_write(self, records: RecordHarness) -> None:
         store = await records.client(SANDBOX_RUNS)
-        former, successor = self.slot(store), self.slot(await records.client(SANDBOX_RUNS))
+        former, successor = self.kind(store), self.kind(await records.client(SANDBOX_RUNS))
         await former.open(replace(LAUNCHED, status=RunStatus.RUNNING))
         records.withhold(store)
         late = asyncio.ensure_future(former.settle("cto", "t1", epoch=6))

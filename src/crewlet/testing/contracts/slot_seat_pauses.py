@@ -15,20 +15,20 @@ from crewlet.testing.contracts.contract import Contract
 from crewlet.testing.contracts.record_harness import RecordHarness
 from crewlet.testing.contracts.slot_outside import AT, add_fields, damage, fields, has_no_answer
 
-__all__ = ["PAUSE", "Pauses"]
+__all__ = ["PAUSE", "SeatPausePromises"]
 
 PAUSE = SeatPause(handle="cto", by="ada", at=AT, by_seat="ceo", reason="too chatty")
 STOP = SeatPause(handle="cto", by="bob", at=AT + timedelta(hours=1), reason="at once", stop_running=True)
 
 
-class Pauses(Contract):
+class SeatPausePromises(Contract):
     """What is true of one seat's pause."""
 
-    slot: ClassVar[type[SeatPauses]] = SeatPauses
+    kind: ClassVar[type[SeatPauses]] = SeatPauses
 
     @pytest.mark.spec("C-090")
     async def test_every_node_reads_who_paused_a_seat_and_why(self, records: RecordHarness) -> None:
-        here, there = self.slot(await records.client(POSITIONS)), self.slot(await records.client(POSITIONS))
+        here, there = self.kind(await records.client(POSITIONS)), self.kind(await records.client(POSITIONS))
         stop = replace(STOP, handle="coo")
         assert await here.pause(PAUSE) == Paused(PAUSE, PauseChange.PAUSED)
         assert await here.pause(stop) == Paused(stop, PauseChange.PAUSED)
@@ -41,7 +41,7 @@ class Pauses(Contract):
     @pytest.mark.spec("C-090")
     async def test_no_clock_lifts_a_pause(self, records: RecordHarness) -> None:
         store = await records.client(POSITIONS)
-        pauses = self.slot(store)
+        pauses = self.kind(store)
         await pauses.pause(PAUSE)
         await records.advance(records.quiet_s)
 
@@ -49,7 +49,7 @@ class Pauses(Contract):
         assert await pauses.get("cto") == PAUSE
 
     async def test_a_second_pause_changes_nothing(self, records: RecordHarness) -> None:
-        pauses = self.slot(await records.client(POSITIONS))
+        pauses = self.kind(await records.client(POSITIONS))
         await pauses.pause(PAUSE)
 
         again = await pauses.pause(replace(PAUSE, by="bob", reason="me too"))
@@ -59,7 +59,7 @@ class Pauses(Contract):
     async def test_a_pause_comes_to_stop_what_runs_once_and_stays_its_first_askers(
         self, records: RecordHarness
     ) -> None:
-        pauses = self.slot(await records.client(POSITIONS))
+        pauses = self.kind(await records.client(POSITIONS))
         await pauses.pause(PAUSE)
         stopping = replace(PAUSE, stop_running=True)
 
@@ -69,7 +69,7 @@ class Pauses(Contract):
         assert await pauses.get("cto") == stopping
 
     async def test_of_many_pauses_at_once_one_changed_something(self, records: RecordHarness) -> None:
-        clients = [self.slot(await records.client(POSITIONS)) for _ in range(3)]
+        clients = [self.kind(await records.client(POSITIONS)) for _ in range(3)]
         await records.disturb()
 
         asked = await asyncio.gather(
@@ -81,7 +81,7 @@ class Pauses(Contract):
 
     async def test_who_paused_and_never_heard_of_it_is_told_that_it_did(self, records: RecordHarness) -> None:
         store = await records.client(POSITIONS)
-        pauses = self.slot(store)
+        pauses = self.kind(store)
         records.cut_after_write(store)
         with pytest.raises(Unavailable):
             await pauses.pause(PAUSE)
@@ -90,7 +90,7 @@ class Pauses(Contract):
         assert await pauses.pause(PAUSE) == Paused(PAUSE, PauseChange.PAUSED)
 
     async def test_who_lifts_a_pause_is_told_which_it_was(self, records: RecordHarness) -> None:
-        here, there = self.slot(await records.client(POSITIONS)), self.slot(await records.client(POSITIONS))
+        here, there = self.kind(await records.client(POSITIONS)), self.kind(await records.client(POSITIONS))
         await here.pause(PAUSE)
 
         lifted = await asyncio.gather(here.lift("cto"), there.lift("cto"))
@@ -102,7 +102,7 @@ class Pauses(Contract):
         assert await here.every() == []
 
     async def test_a_seat_that_was_resumed_can_be_paused_again(self, records: RecordHarness) -> None:
-        pauses = self.slot(await records.client(POSITIONS))
+        pauses = self.kind(await records.client(POSITIONS))
         await pauses.pause(PAUSE)
         await pauses.lift("cto")
 
@@ -111,7 +111,7 @@ class Pauses(Contract):
 
     async def test_what_a_newer_build_wrote_stays(self, records: RecordHarness) -> None:
         store = await records.client(POSITIONS)
-        pauses = self.slot(store)
+        pauses = self.kind(store)
         await pauses.pause(PAUSE)
         await add_fields(store, "seat_pause.cto", until="noon")
 
@@ -122,7 +122,7 @@ class Pauses(Contract):
 
     async def test_a_pause_that_cannot_be_read_is_not_lifted(self, records: RecordHarness) -> None:
         store = await records.client(POSITIONS)
-        pauses = self.slot(store)
+        pauses = self.kind(store)
         await pauses.pause(PAUSE)
 
         await has_no_answer(

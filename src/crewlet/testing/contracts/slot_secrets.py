@@ -14,7 +14,7 @@ from crewlet.testing.contracts.contract import Contract
 from crewlet.testing.contracts.record_harness import RecordHarness
 from crewlet.testing.contracts.slot_outside import AT, add_fields, damage, fields, has_no_answer
 
-__all__ = ["Secrets"]
+__all__ = ["SecretPromises"]
 
 SEALED = "enc:v1:k1:c2VhbGVkIHdvcmRz"
 TOKEN = SealedSecret(
@@ -24,15 +24,15 @@ ROTATED = replace(TOKEN, envelope=Envelope("enc:v1:k2:cm90YXRlZA=="), key_id="k2
 KEY = "secret.SLACK_TOKEN"
 
 
-class Secrets(Contract):
+class SecretPromises(Contract):
     """What is true of one envelope for each name."""
 
-    slot: ClassVar[type[SealedSecrets]] = SealedSecrets
+    kind: ClassVar[type[SealedSecrets]] = SealedSecrets
 
     @pytest.mark.spec("C-078")
     async def test_what_one_node_seals_every_node_reads_still_sealed(self, records: RecordHarness) -> None:
         store = await records.client(SECRETS)
-        here, there = self.slot(store), self.slot(await records.client(SECRETS))
+        here, there = self.kind(store), self.kind(await records.client(SECRETS))
 
         revision = await here.set(TOKEN, expected=None)
         await records.disturb()
@@ -43,7 +43,7 @@ class Secrets(Contract):
         assert (await fields(store, KEY))["envelope"] == SEALED
 
     async def test_a_rotation_is_read_everywhere(self, records: RecordHarness) -> None:
-        here, there = self.slot(await records.client(SECRETS)), self.slot(await records.client(SECRETS))
+        here, there = self.kind(await records.client(SECRETS)), self.kind(await records.client(SECRETS))
         first = await here.set(TOKEN, expected=None)
         await there.get("SLACK_TOKEN")
 
@@ -54,7 +54,7 @@ class Secrets(Contract):
         assert read.record == ROTATED
 
     async def test_a_secret_is_set_over_what_was_read_alone(self, records: RecordHarness) -> None:
-        secrets = self.slot(await records.client(SECRETS))
+        secrets = self.kind(await records.client(SECRETS))
         first = await secrets.set(TOKEN, expected=None)
         second = await secrets.set(ROTATED, expected=first)
 
@@ -67,7 +67,7 @@ class Secrets(Contract):
         assert (read.record, read.revision) == (ROTATED, second)
 
     async def test_of_two_operators_who_set_at_once_one_is_told(self, records: RecordHarness) -> None:
-        here, there = self.slot(await records.client(SECRETS)), self.slot(await records.client(SECRETS))
+        here, there = self.kind(await records.client(SECRETS)), self.kind(await records.client(SECRETS))
 
         ended = await asyncio.gather(
             here.set(TOKEN, expected=None), there.set(ROTATED, expected=None), return_exceptions=True
@@ -77,7 +77,7 @@ class Secrets(Contract):
 
     async def test_a_set_whose_answer_was_lost_can_be_repeated(self, records: RecordHarness) -> None:
         store = await records.client(SECRETS)
-        secrets = self.slot(store)
+        secrets = self.kind(store)
         records.cut_after_write(store)
         with pytest.raises(Unavailable):
             await secrets.set(TOKEN, expected=None)
@@ -92,7 +92,7 @@ class Secrets(Contract):
     @pytest.mark.spec("C-137")
     async def test_a_secret_goes_when_it_is_unset_and_no_clock_takes_it(self, records: RecordHarness) -> None:
         store = await records.client(SECRETS)
-        secrets = self.slot(store)
+        secrets = self.kind(store)
         revision = await secrets.set(TOKEN, expected=None)
         await records.advance(records.quiet_s)
         assert store.age_s is None
@@ -105,7 +105,7 @@ class Secrets(Contract):
         await secrets.unset("SLACK_TOKEN", expected=revision)
 
     async def test_an_unset_does_not_take_what_was_rotated_meanwhile(self, records: RecordHarness) -> None:
-        secrets = self.slot(await records.client(SECRETS))
+        secrets = self.kind(await records.client(SECRETS))
         first = await secrets.set(TOKEN, expected=None)
         await secrets.set(ROTATED, expected=first)
 
@@ -115,7 +115,7 @@ class Secrets(Contract):
         assert await secrets.get("SLACK_TOKEN") is not None
 
     async def test_what_is_listed_is_names_and_never_an_envelope(self, records: RecordHarness) -> None:
-        secrets = self.slot(await records.client(SECRETS))
+        secrets = self.kind(await records.client(SECRETS))
         await secrets.set(replace(TOKEN, name="Z_" + "x" * 200), expected=None)
         revision = await secrets.set(TOKEN, expected=None)
         await records.disturb()
@@ -127,7 +127,7 @@ class Secrets(Contract):
         assert SEALED not in repr(entries)
 
     async def test_whoever_prints_a_secret_prints_no_envelope(self, records: RecordHarness) -> None:
-        secrets = self.slot(await records.client(SECRETS))
+        secrets = self.kind(await records.client(SECRETS))
         await secrets.set(TOKEN, expected=None)
 
         read = await secrets.get("SLACK_TOKEN")
@@ -137,7 +137,7 @@ class Secrets(Contract):
         assert [text for text in shown if SEALED in text or "SLACK_TOKEN" not in text] == []
 
     async def test_what_is_no_variables_name_is_refused(self, records: RecordHarness) -> None:
-        secrets = self.slot(await records.client(SECRETS))
+        secrets = self.kind(await records.client(SECRETS))
 
         for name in ("", "1X", "A B", "A-B", "ä", "A.B", "A\n"):
             with pytest.raises(ValueError, match="name of a variable"):
@@ -145,7 +145,7 @@ class Secrets(Contract):
 
     async def test_what_a_newer_build_wrote_is_read_and_written_back(self, records: RecordHarness) -> None:
         store = await records.client(SECRETS)
-        secrets = self.slot(store)
+        secrets = self.kind(store)
         await secrets.set(TOKEN, expected=None)
         await add_fields(store, KEY, expires_at="2031")
         read = await secrets.get("SLACK_TOKEN")
@@ -159,7 +159,7 @@ class Secrets(Contract):
         self, records: RecordHarness
     ) -> None:
         store = await records.client(SECRETS)
-        secrets = self.slot(store)
+        secrets = self.kind(store)
         await secrets.set(TOKEN, expected=None)
 
         await has_no_answer(
