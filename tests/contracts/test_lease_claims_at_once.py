@@ -1,0 +1,112 @@
+"""A hundred nodes claim ten thousand seats at once: nobody is told no for what is theirs, nothing is held twice."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+
+import pytest
+
+from crewlet import topics
+from crewlet.backends.nats import JetStream, open_bucket
+from crewlet.base.clock import SystemClock
+from crewlet.base.errors import Unavailable
+from crewlet.base.ids import RandomIds
+from crewlet.coordination import ClaimRefused, KvLeases, Lease, RecordStore, Slot
+from crewlet.coordination.slots import DUTIES, EPOCHS, LEASES
+from crewlet.testing.clusters import Cluster
+
+pytestmark = [pytest.mark.slow, pytest.mark.cluster, pytest.mark.timeout(900)]
+
+NODES = 100
+SEATS_EACH = 100
+AT_ONCE = 4
+TTL_S = 1800.0
+CLOCK, IDS = SystemClock(), RandomIds()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    owner: str
+    leases: KvLeases
+
+
+@asynccontextmanager
+async def fleet(cluster: Cluster, case: str) -> AsyncIterator[list[Node]]:
+    """The nodes, each on one connection of its own, to one member after another."""
+    slots = [replace(slot, name=f"{slot.name}_{case}") for slot in (replace(LEASES, age_s=TTL_S), DUTIES, EPOCHS)]
+    async with AsyncExitStack() as stack:
+        nodes: list[Node] = []
+        for number in range(NODES):
+            wire = await cluster.connect(f"node-{number}", member=number % cluster.size)
+            stack.push_async_callback(wire.close)
+            api = JetStream(wire)
+            leases, duties, epochs = [await opened(api, slot, cluster.size) for slot in slots]
+            kept = KvLeases(leases=leases, duties=duties, epochs=epochs, clock=CLOCK, ids=IDS)
+            stack.push_async_callback(kept.close)
+            nodes.append(Node(f"node-{number}:{IDS.hex(8)}", kept))
+        yield nodes
+        for slot in slots:
+            await api.stream_delete(topics.bucket_stream(topics.bucket(slot.name)))
+
+
+async def opened(api: JetStream, slot: Slot, replicas: int) -> RecordStore:
+    return (await open_bucket(api, slot, storage="file", ids=IDS, replicas=replicas, clock=CLOCK)).store
+
+
+async def claims(node: Node, seats: list[str]) -> list[tuple[str, Node, Lease | ClaimRefused | Unavailable]]:
+    """Claim each of them, several at a time."""
+    slots, answers = asyncio.Semaphore(AT_ONCE), list[tuple[str, Node, Lease | ClaimRefused | Unavailable]]()
+
+    async def claim(seat: str) -> None:
+        async with slots:
+            try:
+                answer = await node.leases.claim(seat, owner=node.owner, ttl_s=TTL_S, preferred=node.owner)
+            except Unavailable as error:
+                answer = error
+            answers.append((seat, node, answer))
+
+    await asyncio.gather(*(claim(seat) for seat in seats))
+    return answers
+
+
+@pytest.mark.spec("C-056", "S-002", "S-008", "S-200")
+async def test_ten_thousand_fresh_seats_are_each_granted_to_whoever_claims_them(three_members: Cluster) -> None:
+    async with fleet(three_members, "fresh") as nodes:
+        seats = [[f"seat:s{number}-{each}" for each in range(SEATS_EACH)] for number in range(NODES)]
+        began_s = time.perf_counter()
+
+        told = await asyncio.gather(*map(claims, nodes, seats))
+
+        took_s = time.perf_counter() - began_s
+        answers = [answer for each in told for answer in each]
+        refused = [answer for _, _, answer in answers if isinstance(answer, ClaimRefused)]
+        unknown = [answer for _, _, answer in answers if isinstance(answer, Unavailable)]
+        held = {lease.resource: (lease.owner, lease.epoch) for lease in await nodes[0].leases.held("seat")}
+        print(f"{len(answers)} claims in {took_s:.1f} s; refused {len(refused)}, unknown {len(unknown)}")
+        assert (refused, unknown) == ([], [])
+        assert held == {seat: (node.owner, 1) for seat, node, _ in answers}
+        assert len(held) == NODES * SEATS_EACH
+
+
+@pytest.mark.spec("C-056", "S-002", "S-008")
+async def test_of_a_hundred_that_want_the_same_seats_each_seat_has_one(three_members: Cluster) -> None:
+    async with fleet(three_members, "wanted") as nodes:
+        seats = [f"seat:s{number}" for number in range(SEATS_EACH)]
+
+        told = await asyncio.gather(*(claims(node, seats[at:] + seats[:at]) for at, node in enumerate(nodes)))
+
+        answers = [answer for each in told for answer in each]
+        granted = [answer for _, _, answer in answers if isinstance(answer, Lease)]
+        refused = [(answer, node) for _, node, answer in answers if isinstance(answer, ClaimRefused)]
+        mine = [answer for answer, node in refused if answer.holder == node.owner]
+        unknown = [answer for _, _, answer in answers if isinstance(answer, Unavailable)]
+        held = Counter((lease.resource, lease.owner) for lease in await nodes[0].leases.held("seat"))
+        print(f"{len(answers)} claims; granted {len(granted)}, refused {len(refused)}, of them their own {len(mine)}")
+        assert (mine, unknown) == ([], [])
+        assert held == Counter((lease.resource, lease.owner) for lease in granted)
+        assert sorted(resource for resource, _ in held) == sorted(seats)
