@@ -10,6 +10,7 @@ import pytest
 
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
+from crewlet.base.tasks import Tasks
 from crewlet.coordination import COOLDOWNS, Cooldown, Cooldowns
 from crewlet.testing.contracts.contract import Contract
 from crewlet.testing.contracts.record_harness import RecordHarness
@@ -86,7 +87,7 @@ class CooldownPromises(Contract):
         here, there = await self.node(records), await self.node(records)
         cooldown = _cooldown(records, 60)
 
-        calling = asyncio.ensure_future(here.publish(cooldown))
+        calling = Tasks("caller").start("publish", here.publish(cooldown))
         await asyncio.sleep(0)
         calling.cancel()
         await asyncio.gather(calling, return_exceptions=True)
