@@ -223,6 +223,20 @@ async def test_a_key_that_rests_under_one_entry_serves_under_another(bucket: Mem
     assert smart.serves() == set(KEYS)
 
 
+@pytest.mark.spec("C-095")
+@pytest.mark.virtual_time
+async def test_a_store_that_never_answers_holds_a_publish_up_for_two_seconds(bucket: MemoryBucket) -> None:
+    node = Node(bucket)
+    node.store.link.silent = True
+
+    began_s = node.clock.elapsed_s()
+    with capture_logs() as logs:
+        await node.tells(node.fails(KEYS[0], after_s=3600))
+
+    assert node.clock.elapsed_s() - began_s == pytest.approx(2.0)
+    assert [entry["event"] for entry in logs] == ["cooldown_not_published"]
+
+
 @pytest.mark.virtual_time
 async def test_closing_ends_the_writes_that_go_on(bucket: MemoryBucket) -> None:
     node = Node(bucket)

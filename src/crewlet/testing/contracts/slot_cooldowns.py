@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import pytest
 
-from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.coordination import COOLDOWNS, Cooldown, Cooldowns
@@ -97,21 +96,6 @@ class CooldownPromises(Contract):
 
         await wait_until(landed, what="the cooldown of a caller that hung up")
         assert calling.cancelled()
-
-    @pytest.mark.spec("C-095")
-    async def test_a_store_that_does_not_answer_holds_a_publish_up_for_two_seconds(
-        self, records: RecordHarness
-    ) -> None:
-        store = await records.client(COOLDOWNS)
-        node = self.kind(store)
-        records.withhold(store)
-
-        began_s = records.clock.elapsed_s()
-        await node.publish(_cooldown(records, 60))
-        took_s = records.clock.elapsed_s() - began_s
-
-        assert limits.COOLDOWN_PUBLISH_WAIT_S == 2.0
-        assert took_s < limits.COOLDOWN_PUBLISH_WAIT_S + 1.0
 
     async def test_what_cannot_be_published_costs_its_caller_nothing(self, records: RecordHarness) -> None:
         store = await records.client(COOLDOWNS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from datetime import timedelta
 from typing import ClassVar
 
@@ -80,16 +79,6 @@ class HangsUpToo(CooldownFault):
         await self._publish(cooldown)
 
 
-class WaitsForTheStore(CooldownFault):
-    """A publish takes as long as the store does."""
-
-    caught_by = CooldownPromises.test_a_store_that_does_not_answer_holds_a_publish_up_for_two_seconds
-
-    async def _publish(self, cooldown: Cooldown) -> None:
-        with suppress(Unavailable):
-            await put_stored(self._store, f"credential.{cooldown.provider_key}.{cooldown.hint}", cooldown)
-
-
 class FailsItsCaller(CooldownFault):
     """A publish raises what it met."""
 
@@ -118,7 +107,6 @@ COOLDOWN_FAULTS: tuple[type[CooldownFault], ...] = (
     CooldownsAreLengths,
     OneEntryForAll,
     HangsUpToo,
-    WaitsForTheStore,
     FailsItsCaller,
     TheUnknownIsNothing,
 )
