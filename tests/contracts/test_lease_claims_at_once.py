@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -36,7 +36,7 @@ class Node:
 
 
 @asynccontextmanager
-async def fleet(cluster: Cluster, case: str) -> AsyncIterator[list[Node]]:
+async def fleet(cluster: Cluster, case: str) -> AsyncGenerator[list[Node]]:
     """The nodes, each on one connection of its own, to one member after another."""
     slots = [replace(slot, name=f"{slot.name}_{case}") for slot in (replace(LEASES, age_s=TTL_S), DUTIES, EPOCHS)]
     async with AsyncExitStack() as stack:
@@ -50,8 +50,10 @@ async def fleet(cluster: Cluster, case: str) -> AsyncIterator[list[Node]]:
             stack.push_async_callback(kept.close)
             nodes.append(Node(f"node-{number}:{IDS.hex(8)}", kept))
         yield nodes
+        eye = await cluster.connect("eye")
+        stack.push_async_callback(eye.close)
         for slot in slots:
-            await api.stream_delete(topics.bucket_stream(topics.bucket(slot.name)))
+            await JetStream(eye).stream_delete(topics.bucket_stream(topics.bucket(slot.name)))
 
 
 async def opened(api: JetStream, slot: Slot, replicas: int) -> RecordStore:

@@ -1,0 +1,151 @@
+"""Leases over the record store: claims that take too long, counters that went back, and how a process ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from crewlet.base import limits
+from crewlet.base.errors import Unavailable
+from crewlet.testing import wait_until
+from crewlet.testing.contracts.lease_steps import Steps
+from tests.unit.coordination.lease_rig import TTL_S, Rig
+
+pytestmark = pytest.mark.virtual_time
+
+SEAT = "seat:ada"
+WRITES = [("leases", 1), ("epochs", 1), ("leases", 2)]
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[Rig]:
+    rig = Rig()
+    async with rig.stack:
+        yield rig
+
+
+@pytest.mark.parametrize("write", WRITES)
+async def test_a_claim_that_took_as_long_as_its_own_ttl_fails_and_is_given_back(
+    rig: Rig, write: tuple[str, int]
+) -> None:
+    """The machine slept in the middle of it: what it would hand out is dead already."""
+
+    def before_write(name: str, number: int) -> None:
+        if (name, number) == write:
+            rig.clock.slept_s += TTL_S
+
+    sleeper, other = rig.process(steps=Steps(before_write=before_write)), rig.process("node-2")
+    await other.leases.release(await other.claimed(SEAT))
+
+    with pytest.raises(Unavailable, match=r"the claim took 45\.0 s of its 45 s"):
+        await sleeper.claimed(SEAT)
+
+    assert not (await other.claimed(SEAT)).after_lapse
+
+
+async def test_a_claim_that_took_less_is_granted(rig: Rig) -> None:
+    def before_write(_name: str, _number: int) -> None:
+        rig.clock.slept_s += (TTL_S - 1) / 3
+
+    await rig.process(steps=Steps(before_write=before_write)).claimed(SEAT)
+
+
+@pytest.mark.spec("S-008", "C-121")
+async def test_a_counter_that_went_back_goes_on_above_what_was_seen_and_says_so(rig: Rig) -> None:
+    process = rig.process()
+    epochs = [(await process.claimed(SEAT)).epoch]
+    await asyncio.sleep(TTL_S)
+    epochs.append((await process.claimed(SEAT)).epoch)
+    await asyncio.sleep(TTL_S)
+    counter = await process.stores[2].get("seat.ada")
+    assert counter is not None
+    await process.stores[2].delete("seat.ada", expected=counter.revision)
+
+    with capture_logs() as logs:
+        lease = await process.claimed(SEAT)
+
+    assert (lease.epoch, lease.after_lapse) == (epochs[-1] + 1, True)
+    assert [log["event"] for log in logs if log["log_level"] == "error"] == ["epoch_counter_went_back"]
+
+
+async def test_who_holds_a_record_that_cannot_be_read_is_not_known(rig: Rig) -> None:
+    process = rig.process()
+    await process.stores[1].create("worker.tick", b"{}")
+
+    for call in (
+        process.claimed("worker:tick"),
+        process.leases.holder("worker:tick"),
+        process.leases.held("worker"),
+    ):
+        with pytest.raises(Unavailable, match="cannot be read"):
+            await call
+
+
+async def test_an_older_builds_record_without_its_times_is_read(rig: Rig) -> None:
+    process = rig.process()
+    said = {"resource": "node:old", "owner": "old:1", "epoch": 3, "ttl_s": 45.0}
+    record = await process.stores[0].create("node.old", msgspec.json.encode(said))
+
+    lease = await process.leases.holder("node:old")
+
+    assert lease is not None
+    assert (lease.owner, lease.epoch, lease.protocol, lease.acquired_at) == ("old:1", 3, 0, record.written_at)
+
+
+@pytest.mark.spec("S-011")
+async def test_a_caller_that_gives_up_twice_does_not_keep_the_seat_dark(rig: Rig) -> None:
+    steps = Steps(stop_at=6)
+    impatient, other = rig.process(steps=steps), rig.process("node-2")
+    claiming = asyncio.ensure_future(impatient.claimed(SEAT))
+    await wait_until(lambda: steps.is_stopped)
+
+    claiming.cancel()
+    await asyncio.sleep(0)
+    claiming.cancel()
+    await asyncio.wait({claiming})
+    await asyncio.sleep(0.1)
+
+    assert claiming.cancelled()
+    await other.claimed(SEAT)
+
+
+async def test_a_give_back_that_is_not_answered_holds_nobody_up_for_longer_than_its_bound(rig: Rig) -> None:
+    steps = Steps(stop_at=6)
+    process = rig.process(steps=steps)
+    claiming = asyncio.ensure_future(process.claimed(SEAT))
+    await wait_until(lambda: steps.is_stopped)
+    for store in process.stores:
+        store.link.silent = True
+    began_s = rig.clock.elapsed_s()
+
+    claiming.cancel()
+    await asyncio.wait({claiming})
+
+    assert rig.clock.elapsed_s() - began_s <= limits.LEASE_GIVE_BACK_S + 0.1
+    assert claiming.cancelled()
+
+
+async def test_a_release_reads_no_counter_that_is_not_its_own(rig: Rig) -> None:
+    """A zombie's counter moved on: the successor's tenure is never said to have ended."""
+    process, other = rig.process(), rig.process("node-2")
+    lease = await process.claimed("worker:tick", ttl_s=30.0)
+    await asyncio.sleep(31.0)
+    await other.claimed("worker:tick", ttl_s=30.0)
+    await process.leases.release(lease)
+    await asyncio.sleep(31.0)
+
+    assert (await process.claimed("worker:tick", ttl_s=30.0)).after_lapse
+
+
+async def test_closed_leases_leave_no_task_behind(rig: Rig) -> None:
+    before = asyncio.all_tasks()
+    process = rig.process()
+    await process.claimed(SEAT)
+
+    await process.leases.close()
+
+    assert asyncio.all_tasks() == before
