@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from crewlet.coordination import (
     Admission,
     BackupCoverage,
+    BudgetRecord,
     CapacityOperation,
+    Ceilings,
     CollectorReport,
     Completion,
     ConfigPointer,
@@ -39,8 +42,12 @@ from crewlet.coordination import (
     answered,
     closed,
     opened,
+    windows_at,
 )
+from crewlet.coordination.lease_record import LeaseRecord
+from crewlet.coordination.records.budget_record import counted
 from crewlet.coordination.records.codec import SharedRecord, decode_record, encode_record
+from crewlet.coordination.records.epochs import EpochRecord
 
 GOLDEN = Path(__file__).with_name("golden")
 AT = datetime(2030, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
@@ -56,6 +63,22 @@ RECORDS: dict[str, SharedRecord] = {
     "config_pointer": ConfigPointer(
         activation_id="a1", revision_id="r1", activated_by="ada", activated_at=AT, summary="first"
     ),
+    "lease_claiming": LeaseRecord(
+        resource="seat:ceo", owner="node-0:9f3c1e70", ttl_s=45.0, claim="c1", preferred="node-0", protocol=4
+    ),
+    "lease": LeaseRecord(
+        resource="node:node-0",
+        owner="node-0:9f3c1e70",
+        ttl_s=45.0,
+        epoch=7,
+        claim="c1",
+        preferred="node-0",
+        protocol=4,
+        acquired_at=AT,
+        after_lapse=False,
+        data={"seats_held": 2},
+    ),
+    "epoch": EpochRecord(resource="seat:ceo", epoch=7, preferred="node-0", released=6, claim="c1"),
     "node_status": NodeStatus(
         node="node-0",
         epoch=7,
@@ -67,6 +90,14 @@ RECORDS: dict[str, SharedRecord] = {
     ),
     "delivery_claim": DeliveryClaim(
         source="github", delivery_id="d1", claimant="c1", claimed_at=AT, deadline=AT + timedelta(minutes=5)
+    ),
+    "budget": counted(
+        BudgetRecord(scope="agent:5f1c0b36"),
+        windows_at(AT, ZoneInfo("Asia/Tokyo")),
+        1200,
+        lane="t1",
+        number=2,
+        ceilings=Ceilings(day=1000),
     ),
     "rate_window": RateWindow(handle="ceo", second=1893553445, count=3),
     "cooldown": Cooldown(

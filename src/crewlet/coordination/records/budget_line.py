@@ -16,6 +16,7 @@ from crewlet.base import limits
 from crewlet.base.errors import Conflict, Fenced, Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.coordination.contract import RecordStore, Revision
+from crewlet.coordination.records.budget_pace import SharedPace
 from crewlet.coordination.records.budget_record import BudgetRecord, scope_key, without_lanes
 from crewlet.coordination.records.codec import encode_record
 from crewlet.coordination.records.stored import read_stored
@@ -73,7 +74,7 @@ class BudgetLine:
         # The entries that wait, each with whether a write of it was tried.
         self._waiting: dict[LineEntry, bool] = {}
         self._known: tuple[BudgetRecord, Revision | None] | None = None
-        self._shared_until_s = 0.0
+        self._pace = SharedPace(chance)
         self._worker: asyncio.Task[None] | None = None
         # The turns that ended here, each with when its lanes may go.
         self._ended: dict[str, float] = {}
@@ -136,15 +137,18 @@ class BudgetLine:
         entries = [*islice(self._waiting, limits.BUDGET_ENTRIES_AT_ONCE_MAX)]
         if any(entry.reads_first for entry in entries):
             self._known = None
-        for pause_s in (*self._pauses_s(), None):
+        for attempt, pause_s in enumerate((*self._pauses_s(), None), 1):
+            began_s = _now_s()
             record, revision = await self._standing()
             entries = self._undecided(entries, record)
             changes = self._changes(entries, record)
             try:
                 if changes and changes[-1][1] != record:
                     await self._write(changes[-1][1], revision)
+                    self._pace.wrote(attempts=attempt, round_s=_now_s() - began_s)
             except Conflict:
-                self._overtaken()
+                self._known = None
+                self._pace.overtaken(_now_s())
                 if pause_s is not None:
                     await asyncio.sleep(pause_s)
             else:
@@ -207,18 +211,11 @@ class BudgetLine:
         waited_for = {_turn_of(lane) for entry in self._waiting for lane in entry.lanes} if self._ended else set[str]()
         return {turn_id for turn_id, due_s in self._ended.items() if due_s <= now_s} - waited_for
 
-    def _overtaken(self) -> None:
-        self._known = None
-        self._shared_until_s = _now_s() + limits.BUDGET_SHARED_S
-
     async def _let_others_in(self) -> None:
-        """Where other processes write the record too, wait a moment before the next write and read before it.
-
-        Whoever wrote last would write again before any other has read, and run the others out of attempts.
-        """
-        if _now_s() < self._shared_until_s:
+        """Where other processes write the record too, leave it to them for a moment, and read before the next write."""
+        if self._pace.is_shared(_now_s()):
             self._known = None
-            await asyncio.sleep(self._chance.uniform(0.0, limits.BUDGET_SHARED_PAUSE_S))
+            await asyncio.sleep(self._pace.pause_s())
 
     def _pauses_s(self) -> Sequence[float]:
         """Between the attempts of one write, a third of a second in all."""
