@@ -124,7 +124,7 @@ class PositionPromises(Contract):
         clients = [self.kind(await records.client(POSITIONS)) for _ in range(3)]
 
         await asyncio.gather(
-            *(each.publish_floor(replace(FLOOR, floor=70 + number)) for number, each in enumerate(clients * 2))
+            *(each.publish_floor(replace(FLOOR, floor=75 - number)) for number, each in enumerate(clients * 2))
         )
 
         assert [floor.floor for floor in await clients[0].floors()] == [75]
