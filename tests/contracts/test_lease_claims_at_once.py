@@ -76,7 +76,7 @@ async def claims(node: Node, seats: list[str]) -> list[tuple[str, Node, Lease | 
     return answers
 
 
-@pytest.mark.spec("C-056", "S-002", "S-008", "S-200")
+@pytest.mark.spec("C-054", "C-056", "S-002", "S-008", "S-200")
 async def test_ten_thousand_fresh_seats_are_each_granted_to_whoever_claims_them(three_members: Cluster) -> None:
     async with fleet(three_members, "fresh") as nodes:
         seats = [[f"seat:s{number}-{each}" for each in range(SEATS_EACH)] for number in range(NODES)]

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
+from crewlet.coordination import ClaimRefused, RefusalRule
 from crewlet.testing import wait_until
 from crewlet.testing.contracts.lease_steps import Steps
 from tests.unit.coordination.lease_rig import TTL_S, Rig
@@ -54,7 +55,7 @@ async def test_a_claim_that_took_less_is_granted(rig: Rig) -> None:
     await rig.process(steps=Steps(before_write=before_write)).claimed(SEAT)
 
 
-@pytest.mark.spec("S-008", "C-121")
+@pytest.mark.spec("S-008")
 async def test_a_counter_that_went_back_goes_on_above_what_was_seen_and_says_so(rig: Rig) -> None:
     process = rig.process()
     epochs = [(await process.claimed(SEAT)).epoch]
@@ -139,6 +140,26 @@ async def test_a_release_reads_no_counter_that_is_not_its_own(rig: Rig) -> None:
     await asyncio.sleep(31.0)
 
     assert (await process.claimed("worker:tick", ttl_s=30.0)).after_lapse
+
+
+@pytest.mark.spec("S-017")
+@pytest.mark.parametrize("acquired_at", ["2000-01-01T00:00:00Z", "2099-01-01T00:00:00Z"])
+async def test_when_a_tenure_began_decides_nothing(rig: Rig, acquired_at: str) -> None:
+    process, other = rig.process(), rig.process("node-2")
+    lease = await process.claimed(SEAT)
+    record = await process.stores[0].get("seat.ada")
+    assert record is not None
+    said = msgspec.json.decode(record.value, type=dict[str, object]) | {"acquired_at": acquired_at}
+    await process.stores[0].update("seat.ada", msgspec.json.encode(said), expected=record.revision)
+
+    refused = await other.leases.claim(SEAT, owner=other.owner, ttl_s=TTL_S)
+    renewed = await process.leases.renew(lease, ttl_s=TTL_S)
+    await asyncio.sleep(TTL_S + 1)
+
+    assert refused == ClaimRefused(RefusalRule.HELD, process.owner)
+    assert renewed is not None
+    assert await process.leases.renew(renewed, ttl_s=TTL_S) is None
+    await other.claimed(SEAT)
 
 
 async def test_closed_leases_leave_no_task_behind(rig: Rig) -> None:

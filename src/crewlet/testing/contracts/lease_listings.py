@@ -88,7 +88,7 @@ class LeaseNames(Contract):
 class DutyLeases(Contract):
     """Leases of other kinds: each under a TTL of its own, in a bucket that keeps them longer."""
 
-    @pytest.mark.spec("C-157", "C-158", "C-161", "C-163", "C-166")
+    @pytest.mark.spec("C-157", "C-158", "C-161", "C-166")
     async def test_any_length_up_to_three_hours_is_granted_whatever_the_lease_ttl(self, leases: LeaseHarness) -> None:
         one, other = await leases.claimant("node-1"), await leases.claimant("node-2")
         wanted = {

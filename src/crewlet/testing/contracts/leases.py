@@ -19,13 +19,14 @@ SEAT = "seat:ada"
 class Tenures(Contract):
     """Taking what nobody holds."""
 
-    @pytest.mark.spec("S-004", "S-007")
+    @pytest.mark.spec("S-004", "S-007", "S-209")
     async def test_a_claim_says_who_holds_what_under_which_epoch_until_when(self, leases: LeaseHarness) -> None:
         one = await leases.claimant("node-1")
 
         lease = await one.claimed(SEAT)
 
         assert (lease.resource, lease.owner, lease.preferred) == (SEAT, one.owner, "node-1")
+        assert lease.protocol == 4
         assert lease.epoch > 0
         assert lease.acquired_at <= lease.expires_at - timedelta(seconds=LEASE_TTL_S)
 
