@@ -38,9 +38,10 @@ cluster: setup  ## every promise on three broker members, with changes of leader
 sim: setup  ## the full simulation of the event queue; writes tests/sim/results/queue.json
 	$(BIN)/python -m tests.sim.campaign
 
-chaos: setup  ## kill an engine at every step of its work, and cut links for minutes
-	CREWLET_EVERY_STEP=1 CREWLET_LONG_OUTAGES=1 $(BIN)/python -m pytest --timeout 1800 \
-		tests/e2e/test_killed_anywhere.py tests/e2e/test_restarts.py tests/broker/queue/test_survival.py
+chaos: setup  ## kill an engine at every step of its work, cut links for minutes, list ten thousand times under churn
+	CREWLET_EVERY_STEP=1 CREWLET_LONG_OUTAGES=1 CREWLET_FULL_CHURN=1 $(BIN)/python -m pytest --timeout 1800 \
+		tests/e2e/test_killed_anywhere.py tests/e2e/test_restarts.py tests/broker/queue/test_survival.py \
+		tests/broker/records/test_listing_under_churn.py
 
 check: setup  ## lint, format, types and import rules: what CI checks
 	$(BIN)/ruff check

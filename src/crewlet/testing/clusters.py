@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -93,10 +94,19 @@ class Cluster:
         process.kill()
         await asyncio.to_thread(process.wait, _STOP_S)
 
+    def pause(self, member: int) -> None:
+        """Stop one member where it stands, as a stalled machine would; it answers nothing and keeps its links."""
+        self._processes[member].send_signal(signal.SIGSTOP)
+
+    def resume(self, member: int) -> None:
+        """Let a paused member go on; harmless where it was not paused."""
+        self._processes[member].send_signal(signal.SIGCONT)
+
     def stop(self) -> None:
         """End every member."""
         for process in self._processes.values():
             process.terminate()
+            process.send_signal(signal.SIGCONT)
         for process in self._processes.values():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_STOP_S)

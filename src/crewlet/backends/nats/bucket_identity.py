@@ -9,9 +9,13 @@ import structlog
 from crewlet.backends.nats.bucket_in_force import BucketInForce
 from crewlet.base.errors import Unavailable
 
-__all__ = ["BucketIdentity"]
+__all__ = ["BucketIdentity", "BucketReplaced"]
 
 _log = structlog.get_logger(__name__)
+
+
+class BucketReplaced(Unavailable):
+    """The stream is another one than was opened: asking again will not help."""
 
 
 class BucketIdentity:
@@ -28,12 +32,12 @@ class BucketIdentity:
         self._replaced = ""
 
     def check(self) -> None:
-        """Raises ``Unavailable`` once the stream was seen to be another one."""
+        """Raises ``BucketReplaced`` once the stream was seen to be another one."""
         if self._replaced:
-            raise Unavailable(self._replaced)
+            raise BucketReplaced(self._replaced)
 
     def saw_creation(self, created_at: datetime) -> None:
-        """An answer says when the stream was made. Raises ``Unavailable`` where that is another one than ours."""
+        """An answer says when the stream was made. Raises ``BucketReplaced`` where that is another one than ours."""
         if self._created_at is None:
             self._created_at = created_at
         if created_at != self._created_at:
@@ -48,7 +52,7 @@ class BucketIdentity:
     def saw_revision(self, revision: int, *, behind: int = 0) -> None:
         """The bucket has come as far as ``revision``. A write that was sent after ``behind`` was known lands above it.
 
-        Raises ``Unavailable`` where it did not.
+        Raises ``BucketReplaced`` where it did not.
         """
         if revision <= behind:
             self._give_up(f"at revision {behind}, and now a write lands at {revision}")

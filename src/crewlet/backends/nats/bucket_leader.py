@@ -44,14 +44,13 @@ class BucketLeader:
         if self._confirmed_link != self._links:
             await self.info()
 
-    async def sure_of_absence(self) -> None:
-        """As :meth:`sure`, asked anew unless it was lately: where nothing is, a stream made anew would say the same."""
-        if asyncio.get_running_loop().time() - self._confirmed_s >= limits.BUCKET_CONFIRMED_EVERY_S:
-            await self.info()
-
     async def last(self, key: str) -> StoredMessage | None:
         """The last message of ``key``, a marker too, or ``None``."""
-        return await self._last(self.bucket.subject(key))
+        found = await self._last(self.bucket.subject(key))
+        if found is None and asyncio.get_running_loop().time() - self._confirmed_s >= limits.BUCKET_CONFIRMED_EVERY_S:
+            # A stream that was lost and made anew would say the same.
+            await self.info()
+        return found
 
     async def newest(self) -> Revision:
         """The revision of the newest message of the bucket, a marker's included; 0 where it holds none."""

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
+from crewlet.backends.nats.bucket_identity import BucketReplaced
 from crewlet.backends.nats.bucket_in_force import BucketInForce
 from crewlet.backends.nats.bucket_leader import BucketLeader
 from crewlet.backends.nats.bucket_listing import certified
@@ -60,10 +61,7 @@ class NatsRecordStore:
 
     async def get(self, key: str) -> Record | None:
         """The live record as the leader holds it, or ``None``."""
-        found = await self._leader.last(checked_key(key))
-        if found is None:
-            await self._leader.sure_of_absence()
-        return record_of(key, found)
+        return record_of(key, await self._leader.last(checked_key(key)))
 
     async def create(self, key: str, value: bytes) -> Record:
         """Write only where the key is not live; over a removal marker, only over that very marker."""
@@ -84,17 +82,17 @@ class NatsRecordStore:
         try:
             return await self._write(key, value, expected)
         except Conflict:
-            raise Conflict(key, expected=expected, current=await self._current(key)) from None
+            raise await self._conflict(key, expected) from None
 
     async def delete(self, key: str, *, expected: Revision) -> None:
         """Leave a removal marker over ``expected``; an absent key is no error."""
         try:
             await self._publish(key, b"", expected, {OPERATION: REMOVED})
         except Conflict:
-            live = await self.get(key)
-            if live is not None:
-                raise Conflict(key, expected=expected, current=live.revision) from None
-        except NotDone:
+            conflict = await self._conflict(key, expected)
+            if conflict.current != 0:
+                raise conflict from None
+        except (NotDone, BucketReplaced):
             raise
         except Unavailable as lost:
             if record_of(key, await self._read_back(key, lost)) is not None:
@@ -162,7 +160,7 @@ class NatsRecordStore:
             found = await self._leader.at(revision)
             if found is None:
                 return Record(key, value, Revision(revision), await self._time_since(sent_s))
-        except (Conflict, NotDone):
+        except (Conflict, NotDone, BucketReplaced):
             raise
         except Unavailable as lost:
             found = await self._read_back(key, lost)
@@ -180,13 +178,20 @@ class NatsRecordStore:
         now = await self._leader.time()
         return now.earliest - timedelta(seconds=self._clock.elapsed_s() - sent_s)
 
-    async def _current(self, key: str) -> int | None:
-        """The live revision, 0 for none, ``None`` where the leader does not say."""
+    async def _conflict(self, key: str, expected: int) -> Conflict:
+        """The conflict to raise: with 0 where no record is live, with nothing where the leader does not say.
+
+        Raises ``Unavailable`` where the stream was made anew: what was expected then stood in another one.
+        """
+        current: int | None = None
         try:
             live = await self.get(key)
+            current = 0 if live is None else live.revision
+            if current < expected:
+                await self._leader.info()
         except Unavailable:
-            return None
-        return 0 if live is None else live.revision
+            self._leader.identity.check()
+        return Conflict(key, expected=expected, current=current)
 
     async def _publish(self, key: str, value: bytes, expected: int, headers: dict[str, str]) -> int:
         subject = self._bucket.subject(checked_key(key))
@@ -208,6 +213,8 @@ class NatsRecordStore:
                 while True:
                     try:
                         return await self._leader.last(key)
+                    except BucketReplaced:
+                        raise
                     except Unavailable:
                         await asyncio.sleep(_READ_BACK_PAUSE_S)
         except TimeoutError:
