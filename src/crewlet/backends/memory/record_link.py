@@ -66,10 +66,7 @@ class MemoryLink:
         """What was withheld arrives; nobody hears what came of it."""
         late, self._withheld = self._withheld, []
         for write in late:
-            try:
-                write()
-            except Conflict:
-                continue
+            _tried(write)
 
     async def pass_over(self, slot: str) -> None:
         """One way over the link. Raises ``Unavailable``."""
@@ -84,7 +81,8 @@ class MemoryLink:
     async def write(self, slot: str, write: Callable[[], _T], *, landed: Callable[[_T | None], bool]) -> _T:
         """Carry one write over. Raises what it raises, and ``Unavailable`` where nobody learns what came of it.
 
-        ``landed`` reads back whether this very write stands, given what it returned, ``None`` where it was refused.
+        ``landed`` reads back whether what was to be done stands, given what the write returned; ``None`` where it was
+        refused or did not arrive.
         """
         await self.pass_over(slot)
         fate, self.next_write = self.next_write, "arrives"
@@ -94,20 +92,19 @@ class MemoryLink:
             return done
         if fate == "withheld":
             self._withheld.append(write)
-            await asyncio.sleep(limits.BROKER_REQUEST_TIMEOUT_S)
-            raise Unavailable(f"{slot}: a write that did not arrive in time")
-        return await self._unheard(slot, write, landed, cut=fate == "cut after")
-
-    async def _unheard(
-        self, slot: str, write: Callable[[], _T], landed: Callable[[_T | None], bool], *, cut: bool
-    ) -> _T:
-        try:
-            done = write()
-        except Conflict:
-            done = None
-        self.cut = self._cut or cut
+            unheard = None
+        else:
+            unheard = _tried(write)
+        self.cut = self._cut or fate == "cut after"
         await asyncio.sleep(_READ_BACK_AFTER_S)
         await self.pass_over(slot)
-        if not landed(done):
+        if not landed(unheard):
             raise Unavailable(f"{slot}: whether a write landed is not known")
-        return cast("_T", done)
+        return cast("_T", unheard)
+
+
+def _tried(write: Callable[[], _T]) -> _T | None:
+    try:
+        return write()
+    except Conflict:
+        return None
