@@ -21,7 +21,7 @@ from crewlet.coordination.records.budget_record import (
 )
 from crewlet.coordination.records.budget_windows import Period, Windows
 
-__all__ = ["Charge", "Refusal", "SeatShareMissing", "Spend", "Verdict", "refusals_of"]
+__all__ = ["Charge", "Refusal", "SeatShareMissing", "Share", "Spend", "Verdict", "refusals_of"]
 
 _log = structlog.get_logger(__name__)
 
@@ -104,7 +104,7 @@ class Charge:
         self.windows = windows
         self.check = check
         self.line_of = line_of
-        self._shares = [_Share(self, scope, each) for scope, each in ceilings.items()]
+        self._shares = [Share(self, scope, each) for scope, each in ceilings.items()]
         self._counted = 0
         self._refusals: list[Refusal] = []
         self._told: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
@@ -165,48 +165,55 @@ class Charge:
         return {"scope": scope, "tokens": self.spend.tokens, "lane": self.spend.lane, "number": self.spend.number}
 
 
-class _Share:
+class Share:
     """One record's part of a charge, as its line sees it."""
 
     def __init__(self, charge: Charge, scope: str, ceilings: Ceilings | None) -> None:
         self.scope = scope
-        self._charge = charge
-        self._spend = charge.spend
-        self._ceilings = ceilings
-        self.lanes = (self._spend.lane,)
+        self.charge = charge
+        self.spend = charge.spend
+        self.ceilings = ceilings
+        self.lanes = (self.spend.lane,)
         self.reads_first = False
 
     def begin(self) -> None:
-        self._charge.line_of(self.scope).join(self)
+        """Wait in the line of its record. Raises ``Unavailable``."""
+        self.charge.line_of(self.scope).join(self)
 
     def stands_in(self, record: BudgetRecord) -> bool:
-        return landed(record, self._spend.lane, self._spend.number) is not None
+        """Whether the lane has come so far."""
+        return landed(record, self.spend.lane, self.spend.number) is not None
 
     def check(self) -> None:
-        self._charge.check()
+        """Ask the fence of whoever spent it."""
+        self.charge.check()
 
     def applied(self, record: BudgetRecord) -> BudgetRecord:
-        spend = self._spend
+        """The record with it counted, in the windows of this very moment."""
+        spend = self.spend
         return counted(
             record,
-            self._charge.windows(),
+            self.charge.windows(),
             spend.tokens,
             lane=spend.lane,
             number=spend.number,
-            ceilings=self._ceilings,
+            ceilings=self.ceilings,
         )
 
     def decided(self, record: BudgetRecord) -> None:
-        refused = landed(record, self._spend.lane, self._spend.number)
+        """Go on with the next record."""
+        refused = landed(record, self.spend.lane, self.spend.number)
         assert refused is not None, "what is decided has its lane in the record"
-        self._charge.counted_in(refusals_of(record, refused, self._ceilings or UNCAPPED))
+        self.charge.counted_in(refusals_of(record, refused, self.ceilings or UNCAPPED))
 
     def held_up(self, error: Unavailable) -> bool:
-        self._charge.held_up(error)
+        """Tell the caller, and stay."""
+        self.charge.held_up(error)
         return True
 
     def dropped(self, error: Fenced | Unavailable) -> None:
-        self._charge.dropped(error)
+        """Tell the caller."""
+        self.charge.dropped(error)
 
 
 def refusals_of(record: BudgetRecord, periods: Sequence[Period], ceilings: Ceilings) -> list[Refusal]:

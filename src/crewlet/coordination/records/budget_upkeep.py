@@ -69,17 +69,17 @@ class RefusalMark(_Upkeep):
 
     def __init__(self, windows: Windows, ceilings: Ceilings) -> None:
         super().__init__()
-        self._windows = windows
-        self._ceilings = ceilings
+        self.windows = windows
+        self.ceilings = ceilings
 
     def applied(self, record: BudgetRecord) -> BudgetRecord:
         """Judged by the counter as it stands, never by what the caller remembers."""
-        return refused(record, self._windows, self._ceilings)
+        return refused(record, self.windows, self.ceilings)
 
     def refusals(self, record: BudgetRecord) -> Sequence[Refusal]:
         """The windows that are marked."""
-        found = as_found(record, self._windows)
-        return refusals_of(found, without_room(found, self._ceilings), self._ceilings)
+        found = as_found(record, self.windows)
+        return refusals_of(found, without_room(found, self.ceilings), self.ceilings)
 
 
 class LaneRemoval(_Upkeep):
@@ -87,8 +87,8 @@ class LaneRemoval(_Upkeep):
 
     def __init__(self, is_over: Callable[[str], bool]) -> None:
         super().__init__()
-        self._is_over = is_over
+        self.is_over = is_over
 
     def applied(self, record: BudgetRecord) -> BudgetRecord:
         """The record without them."""
-        return without_lanes(record, self._is_over)
+        return without_lanes(record, self.is_over)

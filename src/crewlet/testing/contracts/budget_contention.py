@@ -42,6 +42,15 @@ class BudgetContention(Contract):
 
         assert await processes[0].used() == (480, 480, 480)
 
+    async def test_processes_that_take_turns_lose_nothing_of_each_other(self, budgets: BudgetRig) -> None:
+        processes = [await budgets.process() for _ in range(3)]
+
+        for number in range(1, 4):
+            for lane, process in enumerate(processes):
+                await process.charge(10**lane, lane=str(lane), number=number)
+
+        assert await processes[0].used() == (333, 333, 333)
+
     async def test_what_comes_together_is_judged_in_its_order(self, budgets: BudgetRig) -> None:
         process, cap = await budgets.process(), Ceilings(day=10)
         let_go = process.store.hold(COMPANY_SCOPE)
