@@ -106,7 +106,6 @@ class ChannelPromises(Contract):
 
         assert await channels.get("c1") is not None
 
-    @pytest.mark.spec("C-136")
     async def test_no_clock_closes_an_ask_or_takes_its_record(self, records: RecordHarness) -> None:
         store = await records.client(CHANNELS)
         channels = self.kind(store)

@@ -74,7 +74,6 @@ class PauseCopyPromises(Contract):
         finally:
             await copy.close()
 
-    @pytest.mark.spec("C-036")
     async def test_until_the_store_answered_nothing_is_known_and_nobody_is_told_not_paused(
         self, records: RecordHarness
     ) -> None:
