@@ -66,6 +66,8 @@ class BucketServer(Wire):
         self.create_gate = asyncio.Event()
         self.create_gate.set()
         self.read_s = 0.0
+        self.lost: Callable[[Stored], Stored | None] | None = None
+        self.overtaken = False
         self.refuses: dict[str, tuple[int, int]] = {}
         self.silent: set[str] = set()
         self.asked: list[str] = []
@@ -94,7 +96,8 @@ class BucketServer(Wire):
 
     def read(self) -> list[str]:
         """The keys that were read from the leader one by one."""
-        subjects = [body["last_by_subj"] for verb, body in self.bodies if verb == "STREAM.MSG.GET"]
+        reads = [body for verb, body in self.bodies if verb == "STREAM.MSG.GET"]
+        subjects = [body["last_by_subj"] for body in reads if "last_by_subj" in body]
         return sorted(subject.removeprefix(BUCKET.subject("")) for subject in subjects)
 
     # What the broker does of itself.
@@ -173,6 +176,8 @@ class BucketServer(Wire):
         if not self.up:
             raise NotDone(f"{subject}: the link is down")
         self.asked.append(subject)
+        if not subject.startswith("$JS.API"):
+            return await self._stored(subject, dict(headers or {}), payload, timeout_s)
         verb, body = _verb(subject), json.loads(payload or b"{}")
         self.bodies.append((verb, body))
         if verb in self.silent:
@@ -185,6 +190,22 @@ class BucketServer(Wire):
             answer = await self._answer(verb, subject, body)
         return Message("reply", json.dumps(answer).encode())
 
+    async def _stored(self, subject: str, headers: dict[str, str], payload: bytes, timeout_s: float) -> Message:
+        """Take a write, whatever it expects; where its answer gets lost, ``lost`` says what stands at that moment.
+
+        ``overtaken``: somebody else writes the same key before anything else can be asked.
+        """
+        key = subject.removeprefix(BUCKET.subject(""))
+        self.last_seq += 1
+        written = Stored(key, self.last_seq, payload, headers)
+        if self.lost is None:
+            self.holds[key] = live(key, written.seq + 1) if self.overtaken else written
+            return Message("reply", json.dumps({"stream": BUCKET.stream, "seq": written.seq}).encode())
+        standing = self.lost(written)
+        self.holds = {} if standing is None else {key: standing}
+        await asyncio.sleep(timeout_s)
+        raise Unavailable(f"{subject}: no answer within {timeout_s:g} s")
+
     async def _answer(self, verb: str, subject: str, body: dict[str, Any]) -> dict[str, Any]:
         if verb == "STREAM.INFO":
             return await self._info(body)
@@ -194,6 +215,9 @@ class BucketServer(Wire):
             gone = self.consumers.pop(subject.rpartition(".")[2], None)
             return {"success": True} if gone is not None else _refusal(404, 10014)
         if verb == "STREAM.MSG.GET":
+            if "seq" in body:
+                (subject,) = [stored.subject for stored in self.holds.values() if stored.seq == body["seq"]] or [""]
+                return await self._message(subject)
             return await self._message(body["last_by_subj"])
         assert verb == "STREAM.PURGE", verb
         return {"success": True, "purged": 1}
