@@ -62,7 +62,7 @@ class Cooldowns:
 
         The write goes on where its caller is cancelled: the call it belongs to is over, what it learned is not.
         """
-        await asyncio.shield(self._tasks.start("publish", self._publish(cooldown)))
+        await asyncio.wait((self._tasks.start("publish", self._publish(cooldown)),))
 
     async def all(self) -> list[Cooldown]:
         """Every cooldown on record, those that have ended not taken out. Raises ``Unavailable``."""
