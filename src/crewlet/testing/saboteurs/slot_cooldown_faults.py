@@ -84,7 +84,7 @@ class FailsItsCaller(CooldownFault):
 
     caught_by = CooldownPromises.test_what_cannot_be_published_costs_its_caller_nothing
 
-    async def _publish(self, cooldown: Cooldown) -> None:
+    async def publish(self, cooldown: Cooldown) -> None:
         await put_stored(self._store, f"credential.{cooldown.provider_key}.{cooldown.hint}", cooldown)
 
 
