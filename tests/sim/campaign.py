@@ -18,7 +18,7 @@ from crewlet.testing.simulation.faults import SIMULATED_FAULTS, fault_of
 
 RESULT = Path(__file__).parent / "results" / "queue.json"
 SEEDS = 2000
-FAULT_SEEDS = 20
+FAULT_SEEDS = 40
 TOLD_MAX = 10
 LIMIT_S = 900.0
 _CRITICAL = 50

@@ -10,13 +10,15 @@ from crewlet.backends.memory import MemoryBroker, MemoryQueue
 from crewlet.base.clock import Clock
 from crewlet.events import Event
 from crewlet.queue import BatchOptions, Subscription
+from crewlet.testing.simulation.asides import Asides
 from crewlet.testing.simulation.checkers import Checker
 from crewlet.testing.simulation.company import Attached, Client, Fault, SimulatedQueue
 from crewlet.testing.simulation.handlers import Hands, Script
 from crewlet.testing.simulation.ledger import Ledger
 from crewlet.testing.simulation.mail_view import Place
 from crewlet.testing.simulation.order_checkers import key_of
-from crewlet.testing.simulation.plan import Attach, Plan, Publish, Step, Touch, Verb
+from crewlet.testing.simulation.plan import Aside, Attach, Plan, Publish, Step, Touch, Verb
+from crewlet.testing.simulation.publishing import Publishing
 
 __all__ = ["Actors"]
 
@@ -36,6 +38,8 @@ class Actors:
         self._checkers = checkers
         self._wrap: Callable[[MemoryQueue], object] = fault.sabotage(broker) if fault.sabotage else lambda twin: twin
         self._queues: list[SimulatedQueue] = []
+        self._publishing = Publishing(ledger)
+        self._asides = Asides(plan.mailboxes, clock, ledger, self._publishing)
         self.clients = [self.client(f"n{number}") for number in range(plan.clients)]
 
     async def take(self, step: Step) -> None:
@@ -49,20 +53,34 @@ class Actors:
                 self._touch_client(step.verb, step.client)
             case Touch():
                 await self._touch(self.clients[step.client], self._plan.mailboxes[step.mailbox], step)
+            case Aside():
+                await self._asides.take(self.clients[step.client], step)
 
     async def _publish(self, client: Client, step: Publish) -> None:
         if client.crashed:
             return
-        stamped_at = self._clock.now() + timedelta(seconds=step.stamp_s - self.ledger.now_s())
-        event = Event(id=step.event_id, type="simulated", timestamp=stamped_at, payload={"key": step.key})
         self.script.write(step.event_id, step.acts)
         self.ledger.trace.add(f"{client.node} publishes {step.event_id} of key {step.key} to {step.topic}")
-        await client.queue.publish(step.topic, event)
+        is_new = (step.topic, step.event_id) not in self._publishing.stored
+        stamped = await self._publishing.publish(client, step.topic, self._event(step))
         self.ledger.counts["publishes"] += 1
+        self.ledger.counts["repeats"] += not is_new
+        if not is_new:
+            return
+        self._asides.side_mailboxes.published(step.topic, step.event_id)
         for mailbox in self._plan.mailboxes:
             if mailbox.topic == step.topic:
-                self.ledger.counts["repeats"] += (mailbox, step.event_id) in self.ledger.published
-                self.ledger.published.setdefault((mailbox, step.event_id), event)
+                self.ledger.published[mailbox, step.event_id] = stamped
+                self.ledger.published_ids[mailbox].add(step.event_id)
+                self.ledger.published_at_s[mailbox, step.event_id] = self.ledger.now_s()
+
+    def _event(self, step: Publish) -> Event:
+        """The event of the step; of some that were published before, as it was relayed with its publisher's name."""
+        before = next((event for (_, known), event in self.ledger.published.items() if known == step.event_id), None)
+        if before is not None and int(step.event_id[1:]) % 2:
+            return before
+        stamped_at = self._clock.now() + timedelta(seconds=step.stamp_s - self.ledger.now_s())
+        return Event(id=step.event_id, type="simulated", timestamp=stamped_at, payload={"key": step.key})
 
     async def attach(self, client: Client, mailbox: Subscription, step: Attach) -> None:
         """Attach, as a successor where somebody vanished; a second time it must be refused."""
@@ -78,10 +96,11 @@ class Actors:
         held = {(place.event_id, place.deliveries) for place in self._held_by(client, mailbox)}
         holds = client.early_holds.get(mailbox, set())
         attached = Attached(client, mailbox, step.hauls, step.options, frozenset(held), {*holds})
+        attached.changed_at_s = self.ledger.now_s()
         hands = Hands(attached, self.script, self.ledger, self._checkers)
         self.ledger.trace.add(f"{client.node} attaches to {mailbox.topic} ({mailbox.group}){' in hauls' * step.hauls}")
         if step.hauls:
-            await client.queue.subscribe_batch(mailbox, hands.batch, partition=key_of, options=lambda: step.options)
+            await client.queue.subscribe_batch(mailbox, hands.batch, partition=key_of, options=lambda: attached.options)
         else:
             await client.queue.subscribe(mailbox, hands.one)
         client.early_holds.pop(mailbox, None)
@@ -149,6 +168,7 @@ class Actors:
                 holds.add(step.hold)
             case Verb.LIFT:
                 (attached.holds if attached else client.early_holds.get(mailbox, set())).discard(step.hold)
+                self._asks_anew(attached)
                 await client.queue.lift(mailbox, step.hold)
             case Verb.QUIESCE:
                 await client.queue.quiesce(mailbox)
@@ -157,9 +177,14 @@ class Actors:
             case Verb.UNQUIESCE:
                 if attached:
                     attached.quiesced = False
+                self._asks_anew(attached)
                 await client.queue.unquiesce(mailbox)
             case _:
                 await self._detach(client, mailbox)
+
+    def _asks_anew(self, attached: Attached | None) -> None:
+        if attached:
+            attached.changed_at_s = self.ledger.now_s()
 
     async def _detach(self, client: Client, mailbox: Subscription) -> None:
         client.early_holds.pop(mailbox, None)
@@ -190,6 +215,8 @@ class Actors:
             attached.closed_at_s = self.ledger.now_s()
         client.attached.clear()
         client.queue.crash()
+        self._publishing.ends(client)
+        self._asides.questions.ends(client)
 
     def heal(self, client: Client) -> None:
         """It is heard of again; what it lost meanwhile is remembered."""
@@ -197,7 +224,11 @@ class Actors:
         for attached in lost:
             self.ledger.mark_lost(attached)
         client.cut_at_s = None
+        client.healed_at_s = self.ledger.now_s()
+        for attached in client.attached.values():
+            self._asks_anew(attached)
         client.queue.heal()
+        self._publishing.healed(client)
 
     def _attached_of(self, client: Client) -> list[Attached]:
         """Its attachments, and those that it let go of and whose handler still runs."""
@@ -218,4 +249,6 @@ class Actors:
         self.twins.append(twin)
         queue = cast("SimulatedQueue", self._wrap(twin))
         self._queues.append(queue)
-        return Client(node, queue)
+        client = Client(node, queue)
+        self._publishing.begins(client)
+        return client

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Final
 
 from crewlet.queue import Ack, Outcome, Subscription
@@ -111,61 +111,63 @@ class Fates(Checker):
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
-        self._over: set[tuple[Subscription, str]] = set()
-        self._spent: set[tuple[Subscription, str]] = set()
+        self._over: defaultdict[Subscription, set[str]] = defaultdict(set)
+        self._spent: defaultdict[Subscription, set[str]] = defaultdict(set)
         self._reported: dict[tuple[Subscription, str], tuple[int, str, float]] = {}
 
     def started(self, handling: Handling) -> None:
         """What was acknowledged, and reported, is over."""
         for event_id in handling.deliveries:
-            if (handling.mailbox, event_id) in self._over and event_id not in handling.not_ours:
+            if event_id in self._over[handling.mailbox] and event_id not in handling.not_ours:
                 self.ledger.found("fates", f"{event_id} was acknowledged, and {handling.node} was handed it again")
 
     def ended(self, handling: Handling, outcome: Outcome) -> None:
         """Note what must become of it."""
         if isinstance(outcome, Ack):
-            mails = [(handling.mailbox, event_id) for event_id in handling.deliveries]
-            self.ledger.acknowledged.update(mails)
+            self.ledger.acknowledged_ids[handling.mailbox].update(handling.deliveries)
             if not handling.attached.is_heard or self.ledger.is_lost(handling):
-                self.ledger.acknowledged_late.update(mails)
+                self.ledger.acknowledged_late.update((handling.mailbox, event_id) for event_id in handling.deliveries)
         if not handling.attached.is_heard:
             return
         for event_id, delivery in self.ledger.holds_now(handling).items():
-            mail = handling.mailbox, event_id
-            self._reported[mail] = delivery, handling.node, self.ledger.now_s()
+            self._reported[handling.mailbox, event_id] = delivery, handling.node, self.ledger.now_s()
             if isinstance(outcome, Ack):
-                self._over.add(mail)
+                self._over[handling.mailbox].add(event_id)
             elif delivery >= self.ledger.config.max_deliver:
-                self._spent.add(mail)
+                self._spent[handling.mailbox].add(event_id)
 
     def stepped(self) -> None:
         """Every message has exactly one fate."""
         letters = self.ledger.view.letter_counts()
+        for (mailbox, event_id), count in letters.items():
+            if count > 1:
+                self.ledger.found("fates", f"{event_id} of {mailbox.group} was buried {count} times")
         for mailbox in self.ledger.mailboxes:
-            places = self.ledger.view.places(mailbox)
-            ids = [place.event_id for place in places]
+            ids = [place.event_id for place in self.ledger.view.places(mailbox)]
             if len(ids) != len({*ids}):
                 self.ledger.found("fates", f"{mailbox.topic} keeps one event twice: {ids}")
-            for mail in self.ledger.published:
-                if mail[0] == mailbox:
-                    self._look_at(mail, retained=mail[1] in ids, letters=letters[mail])
+            self._look_at(mailbox, {*ids}, {event_id for where, event_id in letters if where == mailbox})
             self._look_at_reported(mailbox)
 
-    def _look_at(self, mail: tuple[Subscription, str], *, retained: bool, letters: int) -> None:
-        event_id = mail[1]
-        if letters > 1:
-            self.ledger.found("fates", f"{event_id} was buried {letters} times")
-        if letters and retained:
-            self.ledger.found("fates", f"{event_id} was buried and is still there")
-        if not letters and not retained and mail not in self.ledger.acknowledged:
-            self.ledger.found("fates", f"{event_id} is lost: not there, not buried, and nobody acknowledged it")
-        if mail in self._over and (retained or letters):
-            self.ledger.found("fates", f"{event_id} was acknowledged and is {'there' if retained else 'buried'}")
-        if mail in self._spent and not letters:
-            self.ledger.found("fates", f"{event_id} has spent its budget and is not buried")
+    def _look_at(self, mailbox: Subscription, there: set[str], buried: set[str]) -> None:
+        over, acknowledged = self._over[mailbox], self.ledger.acknowledged_ids[mailbox]
+        broken = {
+            "was buried and is still there": there & buried,
+            "was acknowledged and is there": there & over,
+            "was acknowledged and is buried": buried & over,
+            "has spent its budget and is not buried": self._spent[mailbox] - buried,
+            "is lost: not there, not buried, and nobody acknowledged it": (
+                self.ledger.published_ids[mailbox] - there - buried - acknowledged
+            ),
+        }
+        for what, ids in broken.items():
+            for event_id in sorted(ids):
+                self.ledger.found("fates", f"{event_id} {what}")
 
     def _look_at_reported(self, mailbox: Subscription) -> None:
         """An outcome acts at once, not when a clock runs out."""
+        if not self._reported:
+            return
         places = self.ledger.view.by_id(mailbox)
         for mail, (delivery, node, at_s) in [*self._reported.items()]:
             if mail[0] != mailbox or self.ledger.now_s() - at_s < _AT_ONCE_S:

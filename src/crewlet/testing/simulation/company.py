@@ -54,6 +54,7 @@ class Client:
     cut_at_s: float | None = None
     attached: dict[Subscription, Attached] = field(default_factory=dict[Subscription, "Attached"])
     early_holds: dict[Subscription, set[str]] = field(default_factory=dict[Subscription, set[str]])
+    healed_at_s: float = -1.0
 
     @property
     def is_heard(self) -> bool:
@@ -63,7 +64,11 @@ class Client:
 
 @dataclass(slots=True, eq=False)
 class Attached:
-    """One attachment, and what stops it. ``began_with`` is what its node held of the mailbox before, and how often."""
+    """One attachment, and what stops it. ``began_with`` is what its node held of the mailbox before, and how often.
+
+    ``changed_at_s`` is when it last had to ask for mail anew. ``former_options`` are those of before, each with the
+    second in which others took its place.
+    """
 
     client: Client
     mailbox: Subscription
@@ -74,6 +79,8 @@ class Attached:
     quiesced: bool = False
     closed_at_s: float | None = None
     stale: bool = False
+    changed_at_s: float = 0.0
+    former_options: list[tuple[float, BatchOptions]] = field(default_factory=list[tuple[float, BatchOptions]])
 
     @property
     def stopped(self) -> str:
@@ -91,6 +98,15 @@ class Attached:
         """Whether an outcome that its handler returns now is reported now."""
         return self.closed_at_s is None and self.client.is_heard
 
+    def change_options(self, options: BatchOptions, now_s: float) -> None:
+        """They hold from its next haul on."""
+        self.former_options.append((now_s, self.options))
+        self.options = options
+
+    def options_since(self, at_s: float) -> list[BatchOptions]:
+        """Those under which a haul may have been collected that began at ``at_s`` or later."""
+        return [self.options, *(former for until_s, former in self.former_options if until_s >= at_s)]
+
     def out_of_reach_since_s(self) -> float | None:
         """Since when nobody extends the ack clocks of what it has in hand."""
         times = [at_s for at_s in (self.closed_at_s, self.client.cut_at_s) if at_s is not None]
@@ -99,8 +115,9 @@ class Attached:
 
 @dataclass(slots=True, eq=False)
 class Handling:
-    """One handler call: which events, each with the number of its delivery. ``lost``: its ack clock may have run out.
+    """One handler call: which events, each with the number of its delivery, and until when unless it is stopped.
 
+    ``lost``: its ack clock may have run out.
     ``not_ours`` are those that its attachment no longer held when the call began.
     """
 
@@ -109,6 +126,7 @@ class Handling:
     events: tuple[Event, ...]
     deliveries: dict[str, int]
     since_s: float
+    until_s: float = 0.0
     lost: bool = False
     not_ours: frozenset[str] = frozenset()
 

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Final
 
 from crewlet import topics
 from crewlet.queue import BatchOptions, QueueConfig, Subscription
-from crewlet.testing.simulation.plan import Act, ActKind, Attach, Plan, Publish, Step, Touch, Verb
+from crewlet.testing.simulation.plan import Act, ActKind, Aside, AsideVerb, Attach, Plan, Publish, Step, Touch, Verb
 
 __all__ = ["draw_plan"]
 
-_STEPS: Final = (60, 160)
+_STEPS: Final = (70, 190)
 _SUCCESSIONS: Final = 0.06
 _PAUSE_S: Final = 4.0
 _LONG_PAUSE_S: Final = 40.0
 _REPEATED_WITHIN_S: Final = 100.0
 _AGE_MAX_S: Final = 90.0
+_PATTERNS: Final = 4
 _HOLDS: Final = ("pause", "budget", "boot")
 
-_WEIGHTS: Final[dict[type[Publish | Attach] | Verb, int]] = {
+_WEIGHTS: Final[dict[type[Publish | Attach] | Verb | AsideVerb, int]] = {
     Publish: 46,
     Attach: 16,
     Verb.DETACH: 5,
@@ -31,6 +33,16 @@ _WEIGHTS: Final[dict[type[Publish | Attach] | Verb, int]] = {
     Verb.RETURN: 7,
     Verb.CUT: 3,
     Verb.HEAL: 9,
+    AsideVerb.TELL: 4,
+    AsideVerb.LISTEN: 2,
+    AsideVerb.FEED: 6,
+    AsideVerb.LOOK: 4,
+    AsideVerb.MAKE: 2,
+    AsideVerb.REMOVE: 2,
+    AsideVerb.SERVE: 1,
+    AsideVerb.ASK: 3,
+    AsideVerb.WAIT: 3,
+    AsideVerb.CHANGE: 3,
 }
 
 
@@ -44,9 +56,10 @@ class _Drawing:
         self._chance = chance
         self._config = QueueConfig(ack_wait_s=30.0, max_deliver=chance.randint(2, 6))
         self._clients = chance.randint(2, 4)
-        self._mailboxes = _mailboxes(chance.randint(1, 3), shared=self._happens(0.5))
+        self._mailboxes = _mailboxes(chance.randint(1, 3), shared=self._happens(0.5), foreign=self._happens(0.2))
         self._seats = self._happens(0.5)
         self._attached: dict[int, int] = {}
+        self._fed: list[Aside] = []
         self._published: list[tuple[float, Publish]] = []
 
     def plan(self, seed: int) -> Plan:
@@ -68,9 +81,23 @@ class _Drawing:
         if self._attached and self._happens(_SUCCESSIONS):
             return self._succession(at_s)
         kind = self._chance.choices([*_WEIGHTS], [*_WEIGHTS.values()])[0]
+        if isinstance(kind, AsideVerb):
+            asks = [self._aside(AsideVerb.SERVE), self._aside(AsideVerb.SERVE)] if kind is AsideVerb.ASK else []
+            return [*asks, self._feed() if kind is AsideVerb.FEED else self._aside(kind)]
         if isinstance(kind, Verb):
             return [Touch(kind, self._client(), self._mailbox(), self._chance.choice(_HOLDS))]
         return [self._publish(at_s) if kind is Publish else self._attach()]
+
+    def _aside(self, verb: AsideVerb) -> Aside:
+        return Aside(verb, self._client(), self._chance.randrange(12))
+
+    def _feed(self) -> Aside:
+        """A feed is opened, or one that was opened is closed."""
+        if self._fed and self._happens(0.4):
+            opened = self._fed.pop()
+            return replace(opened, number=opened.number + _PATTERNS)
+        self._fed.append(Aside(AsideVerb.FEED, self._client(), self._chance.randrange(_PATTERNS)))
+        return self._fed[-1]
 
     def _succession(self, at_s: float) -> list[Step]:
         """Who attached last to a mailbox has work, vanishes, and somebody else attaches; perhaps it comes back."""
@@ -127,7 +154,9 @@ class _Drawing:
         return self._chance.randrange(len(self._mailboxes))
 
 
-def _mailboxes(seats: int, *, shared: bool) -> tuple[Subscription, ...]:
+def _mailboxes(seats: int, *, shared: bool, foreign: bool) -> tuple[Subscription, ...]:
     handles = [f"seat{number}" for number in range(seats)]
     inboxes = tuple(Subscription(topics.agent_inbox(handle), topics.inbox_group(handle)) for handle in handles)
-    return (*inboxes, Subscription(inboxes[0].topic, "watchers")) if shared else inboxes
+    watchers = (Subscription(inboxes[0].topic, "all.watchers"),) if shared else ()
+    shop = (Subscription("shop.orders", "shop"),) if foreign else ()
+    return (*inboxes, *watchers, *shop)

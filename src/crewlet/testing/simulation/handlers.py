@@ -60,6 +60,7 @@ class Hands:
         handling = self._begin(key, deliveries)
         first = handling.events[0].id
         act = self._script.act(first, handling.deliveries[first])
+        handling.until_s = handling.since_s + act.lasts_s
         try:
             if act.lasts_s:
                 await asyncio.sleep(act.lasts_s)
@@ -92,6 +93,7 @@ class Hands:
         heard = "" if handling.attached.is_heard else ", not heard"
         self._ledger.trace.add(f"{handling.node} answers {act.kind} to {_said(handling)}{heard}")
         self._ledger.running.remove(handling)
+        handling.attached.changed_at_s = self._ledger.now_s()
         if handling.attached.client.crashed:
             self._ledger.found("stopped", f"a handler of {handling.node} went on after its process was killed")
         for checker in self._checkers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from crewlet.events import Event
@@ -36,7 +36,9 @@ class Ledger:
     view: MailView
     trace: Trace
     published: dict[tuple[Subscription, str], Event] = field(default_factory=dict[tuple[Subscription, str], Event])
-    acknowledged: set[tuple[Subscription, str]] = field(default_factory=set[tuple[Subscription, str]])
+    published_at_s: dict[tuple[Subscription, str], float] = field(default_factory=dict[tuple[Subscription, str], float])
+    published_ids: defaultdict[Subscription, set[str]] = field(default_factory=lambda: defaultdict(set[str]))
+    acknowledged_ids: defaultdict[Subscription, set[str]] = field(default_factory=lambda: defaultdict(set[str]))
     acknowledged_late: set[tuple[Subscription, str]] = field(default_factory=set[tuple[Subscription, str]])
     attached: list[Attached] = field(default_factory=list[Attached])
     running: list[Handling] = field(default_factory=list[Handling])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 
 from crewlet import topics
 from crewlet.backends.memory import MemoryBroker, StoredMessage
@@ -37,13 +40,32 @@ class MailView:
     def __init__(self, broker: MemoryBroker) -> None:
         self._broker = broker
         self._ids: dict[tuple[str, int], str] = {}
+        self._still: dict[Subscription, list[Place]] | None = None
+
+    @contextmanager
+    def still(self) -> Generator[None]:
+        """Nothing happens inside: each mailbox is looked at once."""
+        self._still = {}
+        try:
+            yield
+        finally:
+            self._still = None
 
     def places(self, mailbox: Subscription) -> list[Place]:
         """What is held, then what waits, in the order in which it will be served."""
-        return [
-            Place(self._id_of(mail.message), mail.deliveries, mail.message.sequence, mail.holder)
-            for mail in self._broker.retained(mailbox)
-        ]
+        if self._still is None:
+            return self._look(mailbox)
+        if mailbox not in self._still:
+            self._still[mailbox] = self._look(mailbox)
+        return self._still[mailbox]
+
+    def exists(self, mailbox: Subscription) -> bool:
+        """Whether there is such a mailbox."""
+        return self._broker.mailbox(mailbox) is not None
+
+    def oldest(self, mailbox: Subscription) -> datetime | None:
+        """When the oldest message of the mailbox was published."""
+        return min((mail.message.published_at for mail in self._broker.retained(mailbox)), default=None)
 
     def by_id(self, mailbox: Subscription) -> dict[str, Place]:
         """The same by event; of two with one id the last."""
@@ -64,6 +86,12 @@ class MailView:
     def letter_counts(self) -> Counter[tuple[Subscription, str]]:
         """How many letters there are of each message."""
         return Counter((letter.mailbox, letter.event_id) for letter in self.letters())
+
+    def _look(self, mailbox: Subscription) -> list[Place]:
+        return [
+            Place(self._id_of(mail.message), mail.deliveries, mail.message.sequence, mail.holder)
+            for mail in self._broker.retained(mailbox)
+        ]
 
     def _id_of(self, message: StoredMessage) -> str:
         key = message.stream, message.sequence

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from crewlet.events import Event
 from crewlet.queue import Defer, Nak, Outcome, Subscription
 from crewlet.testing.simulation.checkers import Checker
-from crewlet.testing.simulation.company import Handling
+from crewlet.testing.simulation.company import Attached, Handling
 from crewlet.testing.simulation.ledger import Ledger
 
 __all__ = ["Hauls", "Order", "key_of"]
+
+_ROUNDING_S: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +95,14 @@ class Order(Checker):
 class Hauls(Checker):
     """A haul is within its cap, cut whole by key, and worked by age: of conversations, and of events in each.
 
-    What of a haul has not had its turn is what its node holds and no handler of that node has seen.
+    It takes all that waits, and has waited out its window unless it is full. What of a haul has not had its turn is
+    what its node holds and no handler of that node has seen.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
         self._seen: dict[tuple[Subscription, str, str], int] = {}
+        self._left: dict[Attached, set[tuple[str, int]]] = {}
 
     def started(self, handling: Handling) -> None:
         """Compare the partition with what is left of its haul."""
@@ -109,7 +114,36 @@ class Hauls(Checker):
         if {key_of(event) for event in events} != {handling.key} and handling.attached.hauls:
             self.ledger.found("hauls", f"{[event.id for event in events]} are not all of key {handling.key}")
         if not self.ledger.may_have_lost(handling.attached):
-            self._compare_with_rest(handling, self._rest(handling))
+            rest = self._rest(handling)
+            self._compare_with_rest(handling, rest)
+            if handling.attached.hauls:
+                self._look_whether_whole(handling, rest)
+
+    def _look_whether_whole(self, handling: Handling, rest: list[str]) -> None:
+        attached, now_s = handling.attached, self.ledger.now_s()
+        before = self._left.get(attached, set())
+        places = self.ledger.view.by_id(handling.mailbox)
+        self._left[attached] = {(each, places[each].deliveries) for each in rest}
+        begins = not handling.deliveries.items() <= before
+        since_s = self._collected_since_s(handling, rest)
+        if not begins or attached.client.healed_at_s >= since_s or not attached.is_heard:
+            return
+        options = attached.options_since(since_s)
+        if len(handling.events) + len(rest) >= min(each.max_events for each in options):
+            return
+        if now_s - since_s < min(each.linger_s for each in options) - _ROUNDING_S:
+            self.ledger.found(
+                "hauls", f"{[*handling.deliveries]} did not wait for company: collected since {since_s:.3f}"
+            )
+        for place in self.ledger.view.places(handling.mailbox):
+            published_s = self.ledger.published_at_s.get((handling.mailbox, place.event_id), now_s)
+            if place.holder is None and place.deliveries == 0 and published_s < now_s - _ROUNDING_S:
+                self.ledger.found("hauls", f"{place.event_id} waited, and was left out of a haul that was not full")
+
+    def _collected_since_s(self, handling: Handling, rest: list[str]) -> float:
+        """The earliest second in which the haul may have begun: its first message was not there before."""
+        known = self.ledger.published_at_s
+        return min(known.get((handling.mailbox, each), 0.0) for each in (*handling.deliveries, *rest))
 
     def _rest(self, handling: Handling) -> list[str]:
         return [
@@ -122,7 +156,8 @@ class Hauls(Checker):
         ]
 
     def _compare_with_rest(self, handling: Handling, rest: list[str]) -> None:
-        cap = handling.attached.options.max_events if handling.attached.hauls else 1
+        options = handling.attached.options_since(self._collected_since_s(handling, rest))
+        cap = max(each.max_events for each in options) if handling.attached.hauls else 1
         if len(handling.events) + len(rest) > cap:
             self.ledger.found("hauls", f"{len(handling.events) + len(rest)} messages in a haul of {cap}")
         for event_id in rest:

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from crewlet.queue import BatchOptions, QueueConfig, Subscription
 
-__all__ = ["Act", "ActKind", "Attach", "Plan", "Publish", "Step", "Touch", "Verb"]
+__all__ = ["Act", "ActKind", "Aside", "AsideVerb", "Attach", "Plan", "Publish", "Step", "Touch", "Verb"]
 
 
 class ActKind(StrEnum):
@@ -84,7 +84,44 @@ class Touch:
     hold: str
 
 
-Step = Publish | Attach | Touch
+class AsideVerb(StrEnum):
+    """What a client does beside its mail."""
+
+    TELL = "tell"
+    """It publishes an event that no mailbox covers."""
+    LISTEN = "listen"
+    """It begins to be told of its own publishes, or stops."""
+    FEED = "feed"
+    """It opens a live feed, or closes it."""
+    LOOK = "look"
+    """It lists the mailboxes, and looks at one."""
+    MAKE = "make"
+    """It makes a mailbox that nobody works, beside those that are there."""
+    REMOVE = "remove"
+    """It destroys one of those."""
+    SERVE = "serve"
+    """It begins to answer questions, or stops."""
+    ASK = "ask"
+    """It asks whoever serves."""
+    WAIT = "wait"
+    """It waits until one of its attachments is idle."""
+    CHANGE = "change"
+    """The window and the cap of one of its attachments change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """Something that touches no mail that is worked; ``number`` says which mailbox, pattern or window.
+
+    Of a feed's, the lower four open one on a pattern, and the upper four close it.
+    """
+
+    verb: AsideVerb
+    client: int
+    number: int
+
+
+Step = Publish | Attach | Touch | Aside
 
 
 @dataclass(frozen=True, slots=True)

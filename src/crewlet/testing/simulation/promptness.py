@@ -46,7 +46,7 @@ class Promptness(Checker):
                 continue
             known, since_s = before.get(attached, (idle, now_s))
             self._idle[attached] = idle, since_s if known == idle else now_s
-            window_s = attached.options.linger_s if idle.collected and attached.hauls else 0.0
+            window_s = _window_s(attached, since_s) if idle.collected and attached.hauls else 0.0
             if known == idle and now_s - since_s > window_s + _PATIENCE_S:
                 what = "works not what it collected" if idle.collected else "takes nothing"
                 self.ledger.found("promptness", f"{attached.client.node} {what}: {idle.event_id} since {since_s:.3f}")
@@ -64,3 +64,7 @@ class Promptness(Checker):
             if place.holder is None:
                 return _Idle(calls, place.event_id, place.deliveries, collected=False)
         return None
+
+
+def _window_s(attached: Attached, since_s: float) -> float:
+    return max(options.linger_s for options in attached.options_since(since_s))

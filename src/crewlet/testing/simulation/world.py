@@ -13,7 +13,7 @@ from crewlet.testing.simulation.company import Fault
 from crewlet.testing.simulation.ledger import Ledger
 from crewlet.testing.simulation.mail_view import MailView
 from crewlet.testing.simulation.order_checkers import Hauls, Order
-from crewlet.testing.simulation.plan import Attach, Plan, Step
+from crewlet.testing.simulation.plan import Aside, Attach, Plan, Step
 from crewlet.testing.simulation.promptness import Promptness
 from crewlet.testing.simulation.trace import Trace
 from crewlet.testing.virtual_time import VirtualClock
@@ -66,7 +66,8 @@ class World:
         except Unavailable:
             self.ledger.trace.add("    unavailable")
             self.ledger.counts["unavailable"] += 1
-        if (took_s := self.ledger.now_s() - begun_s) > 0:
+        took_s = self.ledger.now_s() - begun_s
+        if took_s > 0 and not isinstance(step, Aside):
             self.ledger.found("stopped", f"a step took {took_s:.3f} s, and acts at once by its promise: {step}")
 
     async def _let_pass(self, duration_s: float) -> None:
@@ -77,8 +78,9 @@ class World:
             self._check()
 
     def _check(self) -> None:
-        for checker in self._checkers:
-            checker.stepped()
+        with self.ledger.view.still():
+            for checker in self._checkers:
+                checker.stepped()
 
     async def _come_to_rest(self) -> None:
         """Every line up, nothing held or quiesced, every handler well: whoever is attached works off what is there."""
