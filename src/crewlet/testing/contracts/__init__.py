@@ -20,6 +20,7 @@ from crewlet.testing.contracts.queue_mailboxes import Mailboxes, MailboxListing,
 from crewlet.testing.contracts.queue_publishing import Publishing
 from crewlet.testing.contracts.queue_questions import Questions
 from crewlet.testing.contracts.record_harness import AGED, KEPT, SKEW_S, RecordHarness, ShiftedClock
+from crewlet.testing.contracts.record_histories import Histories
 from crewlet.testing.contracts.record_listings import Listings, ListingsUnderChange
 from crewlet.testing.contracts.record_markers import Markers
 from crewlet.testing.contracts.record_removals import Removals
@@ -53,6 +54,7 @@ __all__ = [
     "FailedReleases",
     "Headroom",
     "HeldLeases",
+    "Histories",
     "Holds",
     "LateWrites",
     "LeaseHarness",

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from crewlet.base.tasks import Tasks
 from crewlet.coordination import Record, RecordStore
 
-__all__ = ["BREATH_S", "meanwhile", "passing_through", "recreating", "rewriting"]
+__all__ = ["BREATH_S", "Work", "meanwhile", "passing_through", "recreating", "rewriting"]
 
 BREATH_S = 0.001
 """What a case waits between two looks, so that time passes for the others where it is virtual."""
@@ -20,6 +20,7 @@ _ROUNDS_A_BREATH = 20
 _PASSING = 3
 
 Work = Callable[[], Awaitable[object]]
+"""What somebody does again and again."""
 
 
 @asynccontextmanager

@@ -141,6 +141,15 @@ class Listings(Contract):
 
         assert await _keys(there, "seat.>") == keys
 
+    async def test_many_listings_of_one_client_at_once_are_each_whole(self, records: RecordHarness) -> None:
+        store = await records.client()
+        for key in ("seat.ada", "seat.bob", "node.n1"):
+            await store.create(key, b"1")
+
+        listings = await asyncio.gather(*(_keys(store, f"{each}.>") for each in ("seat", "node") * 10))
+
+        assert listings == [["seat.ada", "seat.bob"], ["node.n1"]] * 10
+
     @pytest.mark.spec("C-014", "C-041")
     async def test_a_listing_that_is_cut_off_on_the_way_hands_out_nothing(self, records: RecordHarness) -> None:
         here, there = await records.client(), await records.client()

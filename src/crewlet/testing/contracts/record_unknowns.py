@@ -58,6 +58,36 @@ class Unknowns(Contract):
         await there.delete("a", expected=second.revision)
         assert await here.get("a") is None
 
+    async def test_what_is_told_of_the_time_out_of_reach_is_right_or_unknown(self, records: RecordHarness) -> None:
+        store = await records.client()
+        await store.time()
+        await records.cut(store)
+
+        for _ in range(3):
+            await records.advance(0.3)
+            before = records.now()
+            try:
+                told = await store.time()
+            except Unavailable:
+                continue
+            assert told.earliest <= records.now()
+            assert told.latest >= before
+
+    async def test_a_caller_that_gives_up_on_the_way_spoils_nothing_for_the_next(self, records: RecordHarness) -> None:
+        store = await records.client()
+        keys = [f"a.{number:02}" for number in range(30)]
+        for key in keys:
+            await store.create(key, b"1")
+
+        for turns in (0, 1, 2, 3, 5, 8, 13):
+            for call in (lambda: store.list("a.>"), lambda: store.get("a.00"), lambda: _watched(store)):
+                await _given_up(call, turns=turns)
+
+            assert sorted(record.key for record in await store.list("a.>")) == keys
+            async with store.watch("a.>") as watch:
+                assert len(watch.answer) == len(keys)
+            assert await store.get("a.00") is not None
+
     async def test_one_client_out_of_reach_is_no_others_trouble(self, records: RecordHarness) -> None:
         here, there = await records.client(), await records.client()
         first = await here.create("a", b"1")
@@ -185,6 +215,24 @@ class LateWrites(Contract):
             await records.deliver(client)
 
         assert {key: await here.get(key) for key in stands} == stands
+
+
+async def _watched(store: RecordStore) -> None:
+    async with store.watch("a.>") as watch:
+        await watch.next()
+
+
+async def _given_up(call: Callable[[], Awaitable[object]], *, turns: int) -> None:
+    """Wait for ``call`` for so many turns of the loop and no longer."""
+
+    async def wait() -> None:
+        await call()
+
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(wait())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        waiting.cancel()
 
 
 async def _updated(store: RecordStore, record: Record) -> Record:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crewlet.testing.contracts.contract import Contract
+from crewlet.testing.contracts.record_histories import Histories
 from crewlet.testing.contracts.record_listings import Listings, ListingsUnderChange
 from crewlet.testing.contracts.record_markers import Markers
 from crewlet.testing.contracts.record_removals import Removals
@@ -28,5 +29,6 @@ RECORD_SUITE: tuple[type[Contract], ...] = (
     Unknowns,
     LostReplies,
     LateWrites,
+    Histories,
 )
 """Every promise of the record store, by the noun it is about."""

@@ -119,6 +119,19 @@ class OnePageIsAll(RecordSaboteur):
         return (await self.twin.list(pattern))[:1000]
 
 
+class ListingsShareABuffer(RecordSaboteur):
+    """What a client reads goes where all its listings look."""
+
+    caught_by = Listings.test_many_listings_of_one_client_at_once_are_each_whole
+
+    async def list(self, pattern: str) -> list[Record]:
+        self.shared.listed["buffer"] = []
+        found = await self.twin.list(pattern)
+        self.shared.listed["buffer"] += found
+        await self.twin.last_revision()
+        return self.shared.listed["buffer"]
+
+
 class HalfAnAnswerIsHandedOut(RecordSaboteur):
     """A listing that breaks off hands out what it had read."""
 
@@ -201,6 +214,7 @@ LISTING_FAULTS: tuple[type[RecordSaboteur], ...] = (
     AMarkerIsTheAnswer,
     TheAgedAreListed,
     OnePageIsAll,
+    ListingsShareABuffer,
     HalfAnAnswerIsHandedOut,
     ListsAMomentLate,
     TheRewrittenAreLost,

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import timedelta
+from typing import Final
+
 from crewlet.backends.memory import MemoryLink, MemoryRecordStore
 from crewlet.base.errors import Conflict, Unavailable
-from crewlet.coordination import Record, Revision
-from crewlet.testing.contracts import LateWrites, LostReplies, Unknowns
+from crewlet.coordination import Record, Revision, StoreTime
+from crewlet.testing.contracts import SKEW_S, Histories, LateWrites, LostReplies, Unknowns
 from crewlet.testing.saboteurs.record_saboteur import RecordSaboteur, Shared
 
 __all__ = ["UNKNOWN_FAULTS"]
+
+_LATER_S: Final = 0.01
 
 
 class OutOfReachIsAbsent(RecordSaboteur):
@@ -57,6 +63,33 @@ class BeginsAgainUnasked(RecordSaboteur):
             return await self.twin.last_revision()
         except Unavailable:
             return Revision(0)
+
+
+class OutOfReachTheTimeIsOurs(RecordSaboteur):
+    """Who cannot ask the store for its time looks at its own clock."""
+
+    caught_by = Unknowns.test_what_is_told_of_the_time_out_of_reach_is_right_or_unknown
+
+    async def time(self) -> StoreTime:
+        try:
+            return await self.twin.time()
+        except Unavailable:
+            told, skew = self.bucket.time(), timedelta(seconds=SKEW_S)
+            return StoreTime(told.earliest - skew, told.latest - skew)
+
+
+class GivenUpIsForGood(RecordSaboteur):
+    """A listing that is given up leaves its client with half a pass."""
+
+    caught_by = Unknowns.test_a_caller_that_gives_up_on_the_way_spoils_nothing_for_the_next
+
+    async def list(self, pattern: str) -> list[Record]:
+        try:
+            found = await self.twin.list(pattern)
+        except asyncio.CancelledError:
+            self.shared.count += 1
+            raise
+        return found[self.shared.count :]
 
 
 class _Counting(RecordSaboteur):
@@ -185,11 +218,52 @@ class LateWritesExpectNothing(RecordSaboteur):
         return await link.write(self.twin.name, whatever_stands, landed=lambda _: False)
 
 
+class TriesAgainOverWhateverStands(RecordSaboteur):
+    """An update of which nothing was heard is sent again, over what stands by then."""
+
+    caught_by = Histories.test_no_two_writes_are_done_over_one_revision_and_none_that_was_told_is_missing
+
+    async def update(self, key: str, value: bytes, *, expected: Revision) -> Record:
+        try:
+            return await self.twin.update(key, value, expected=expected)
+        except Unavailable:
+            live = self.bucket.live(key)
+            return self.bucket.write(key, value, 0 if live is None else live.revision)
+
+
+class UnheardIsDone(RecordSaboteur):
+    """An update of which nothing was heard is told as done."""
+
+    caught_by = Histories.test_through_changes_of_leader_too
+
+    async def update(self, key: str, value: bytes, *, expected: Revision) -> Record:
+        try:
+            return await self.twin.update(key, value, expected=expected)
+        except Unavailable:
+            return Record(key, value, Revision(expected + 1), self.bucket.time().earliest)
+
+
+class RemovesAgainWhateverStands(RecordSaboteur):
+    """A removal of which nothing was heard is sent again, for what stands by then."""
+
+    caught_by = Histories.test_a_key_is_created_again_only_after_whoever_created_it_had_it_removed
+
+    async def delete(self, key: str, *, expected: Revision) -> None:
+        try:
+            await self.twin.delete(key, expected=expected)
+        except Unavailable:
+            await asyncio.sleep(_LATER_S)
+            live = self.bucket.live(key)
+            self.bucket.remove(key, 0 if live is None else live.revision)
+
+
 UNKNOWN_FAULTS: tuple[type[RecordSaboteur], ...] = (
     OutOfReachIsAbsent,
     AbsentCanBeRemovedUnasked,
     ListsNothingUnasked,
     BeginsAgainUnasked,
+    OutOfReachTheTimeIsOurs,
+    GivenUpIsForGood,
     OnceCutIsAlwaysCut,
     OneCutIsEverybodys,
     ToldAndNotKept,
@@ -199,4 +273,7 @@ UNKNOWN_FAULTS: tuple[type[RecordSaboteur], ...] = (
     HopesForTheBest,
     FearsTheWorst,
     LateWritesExpectNothing,
+    TriesAgainOverWhateverStands,
+    UnheardIsDone,
+    RemovesAgainWhateverStands,
 )
