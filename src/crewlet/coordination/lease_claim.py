@@ -110,21 +110,21 @@ class LeaseClaim:
         took_s = self._clock.elapsed_s() - self._began_s
         if took_s < self._wanted.ttl_s:
             return tenure.as_lease()
-        await self._shielded(self._remove(tenure.record))
+        await self._shielded(lambda: self._remove(tenure.record))
         raise Unavailable(f"{self._wanted.resource!r}: the claim took {took_s:.1f} s of its {self._wanted.ttl_s:g} s")
 
     async def _given_back(self) -> StoredLease | None:
         """Take back what this claim wrote; returns the tenure instead where it is one already."""
-        return await self._shielded(self._take_back())
+        return await self._shielded(self._take_back)
 
-    async def _shielded(self, work: Coroutine[Any, Any, _T]) -> _T | None:
+    async def _shielded(self, work: Callable[[], Awaitable[_T]]) -> _T | None:
         # In a task of its own, and waited for: a caller that gives up must not leave the resource dark for a TTL.
         return await asyncio.shield(self._tasks.start("give-back", self._bounded(work)))
 
-    async def _bounded(self, work: Awaitable[_T]) -> _T | None:
+    async def _bounded(self, work: Callable[[], Awaitable[_T]]) -> _T | None:
         try:
             async with asyncio.timeout(limits.LEASE_GIVE_BACK_S):
-                return await work
+                return await work()
         except (TimeoutError, Conflict, Unavailable) as error:
             _log.warning("lease_give_back_unknown", resource=self._wanted.resource, error=str(error) or "no answer")
             return None

@@ -43,8 +43,19 @@ class Steps:
         return self._stopped.is_set()
 
     def stop_in(self, sides: int) -> None:
-        """Stop so many sides from now."""
+        """Stop so many sides from now, once more if it was stopped before."""
         self._stop_at = self._passed + sides
+        self._stopped = asyncio.Event()
+
+    def stop_never(self) -> None:
+        """Go on, unless it is dead."""
+        if not (self._dies and self.is_stopped):
+            self.stop_in(0)
+
+    def die_in(self, sides: int) -> None:
+        """As :meth:`stop_in`, and for good."""
+        self._dies = True
+        self.stop_in(sides)
 
     def stepping(self, store: RecordStore) -> RecordStore:
         """``store``, as the process reaches it."""
