@@ -19,6 +19,11 @@ from crewlet.testing.contracts.slot_sandbox_runs import SandboxRunPromises
 from crewlet.testing.contracts.slot_seat_pauses import SeatPausePromises
 from crewlet.testing.saboteurs.ageless_slots import AGELESS_SLOT_SABOTEURS
 from crewlet.testing.saboteurs.fleet_slots import SlotSaboteur
+from tests.contracts import (
+    test_ageless_slots_one_broker,
+    test_ageless_slots_three_members,
+    test_ageless_slots_twin,
+)
 
 Promise = Callable[[object, RecordHarness], Awaitable[None]]
 
@@ -70,3 +75,13 @@ def test_every_promise_is_broken_by_a_saboteur_or_said_why_not() -> None:
     unnamed -= {saboteur.caught_by for saboteur in AGELESS_SLOT_SABOTEURS}
 
     assert {promise.__qualname__ for promise in unnamed} == {promise.__qualname__ for promise in UNPLANTED}
+
+
+@pytest.mark.parametrize(
+    "binding", [test_ageless_slots_twin, test_ageless_slots_one_broker, test_ageless_slots_three_members]
+)
+def test_every_promise_is_bound_to_every_backend(binding: object) -> None:
+    bound = [bind for name, bind in vars(binding).items() if name.startswith("Test")]
+
+    assert {bind.__bases__ for bind in bound} == {(contract,) for contract in AGELESS_SLOTS}
+    assert all(promises(bind) == promises(bind.__base__) != () for bind in bound)

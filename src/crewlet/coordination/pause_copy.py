@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 import structlog
 
@@ -19,8 +18,6 @@ from crewlet.coordination.records.seat_pauses import SEAT_PAUSES_PATTERN, SeatPa
 __all__ = ["PauseCopy", "PauseEdge"]
 
 _log = structlog.get_logger(__name__)
-
-_TELL_AGAIN_S: Final = 1.0
 
 PauseEdge = Callable[[str, SeatPause | None], Awaitable[None]]
 """Told of a seat whose pause changed: the pause that stands, or ``None`` once it is lifted."""
@@ -132,7 +129,7 @@ class PauseCopy:
             await self._stirred.wait()
             self._stirred.clear()
             if not await self._told_all():
-                await asyncio.sleep(_TELL_AGAIN_S)
+                await asyncio.sleep(limits.PAUSE_TOLD_AGAIN_S)
                 self._stirred.set()
 
     async def _told_all(self) -> bool:
