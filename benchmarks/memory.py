@@ -48,7 +48,7 @@ def _idle_bytes(seats: int, settle_s: float) -> float:
         tempfile.TemporaryDirectory(prefix="crewlet-bench-") as directory,
         engine(write_company(Path(directory), seats=seats)) as process,
     ):
-        process.line("seat_established", times=seats)
+        process.line("seat_attached", times=seats)
         process.line("engine_started")
         time.sleep(settle_s)
         return process.rss_bytes

@@ -90,7 +90,7 @@ def _example(sizes: Sizes) -> Sequence[Figure]:
                 _handshake_s(write_example(directory / "warm").directory)
             bare.append(_handshake_s(write_example(directory / "bare").directory))
             with engine(write_example(directory / "example")) as process:
-                seats.append(process.line("seat_established")[0])
+                seats.append(process.line("seat_attached")[0])
                 tools.append(float(fields(process.line("mcp_server_started")[1])["seconds"]))
     return [
         figure("example_run_to_first_seat_s", median(seats), "s", bound=_EXAMPLE_BOUND_S),
@@ -106,7 +106,7 @@ def _example(sizes: Sizes) -> Sequence[Figure]:
 
 def _first_seat_s(files: EngineFiles) -> float:
     with engine(files) as process:
-        took_s, _line = process.line("seat_established")
+        took_s, _line = process.line("seat_attached")
         process.line("engine_started")
         return took_s
 

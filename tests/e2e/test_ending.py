@@ -49,7 +49,7 @@ async def test_a_running_turn_finishes_and_no_other_begins(tmp_path: Path, asked
 
         assert await first.ended() == 0
         assert not first.left_behind()
-        assert "seat_released" in first.err
+        assert "seat_detached" in first.err
         assert "drain_complete" in first.err
     async with running_engine(files) as second:
         finished = await second.api.message(running)

@@ -38,7 +38,7 @@ from crewlet.node.mailboxes import inbox_of
 from crewlet.node.message_chain import events_of_message
 from crewlet.node.message_events import chain_events
 from crewlet.node.message_view import asks_in, message_view
-from crewlet.node.parts import NodeParts, assemble
+from crewlet.node.parts import NodeParts, assemble, placed_seats
 from crewlet.node.seat_views import seat_views
 from crewlet.node.shared_records import StoredRecords
 from crewlet.notify import OPERATOR, inbound_subscription
@@ -100,7 +100,7 @@ class Node(NodeFace):
         await parts.ground.queue.release_held(inbound_subscription())
         await parts.ground.queue.subscribe(inbound_subscription(), parts.notifications.handle)
         organization = self._settings.company.organization
-        await parts.host.start(seat.handle for seat in organization.agent_seats)
+        await parts.host.start(placed_seats(organization))
         self._started = True
         await self._tell(OrgStarted(company=organization.name, seats=len(organization.agent_seats)))
         _log.info("engine_started", company=organization.name, seats=len(parts.host.held()))
@@ -119,10 +119,10 @@ class Node(NodeFace):
         await self._tell(OrgStopped(company=self._settings.company.organization.name))
         for subscription in (inbound_subscription(), *map(inbox_of, parts.host.held())):
             await parts.ground.queue.quiesce(subscription)
-        await self._wait_for_turns()
         await parts.ground.queue.wait_idle(inbound_subscription())
         await parts.ground.queue.detach(inbound_subscription())
-        await parts.host.release_all()
+        # Each seat is given back as its turn ends: a peer need not wait for the longest.
+        await asyncio.gather(self._wait_for_turns(), parts.host.release_all())
         _log.info("drain_complete")
         if self._close_face is not None:
             await self._close_face()

@@ -28,12 +28,13 @@ from crewlet.node.seat_runtime import SeatRuntime, SeatRuntimeParts
 from crewlet.node.shared_tools import start_shared_tools
 from crewlet.node.turn_runner import CompanyEpoch, TurnRunner
 from crewlet.notify import NotificationService, OperatorSource
-from crewlet.seats import Host, HostConfig
+from crewlet.org import Organization
+from crewlet.seats import Host, HostConfig, PlacedSeat
 from crewlet.tools import LookupColleague, ToolHost
 from crewlet.tracing import Tracer, open_export
 from crewlet.turns import TurnEngine
 
-__all__ = ["NodeParts", "Surroundings", "assemble"]
+__all__ = ["NodeParts", "Surroundings", "assemble", "placed_seats"]
 
 
 _LEASES_NOTE: Final = (
@@ -200,9 +201,19 @@ def _host(config: NodeConfig, ground: Ground, leases: Leases, company: _Company,
         leases=leases,
         hooks=hooks,
         clock=around.clock,
-        config=HostConfig(owner=owner, node_id=config.node_id, ttl_s=_ttl_in_force(config, ground)),
+        config=HostConfig(
+            owner=owner,
+            node_id=config.node_id,
+            ttl_s=_ttl_in_force(config, ground),
+            alone=config.coordination == "local",
+        ),
     )
     return host
+
+
+def placed_seats(organization: Organization) -> list[PlacedSeat]:
+    """The agent seats of the company, in its order."""
+    return [PlacedSeat(seat.handle) for seat in organization.agent_seats]
 
 
 def _ttl_in_force(config: NodeConfig, ground: Ground) -> float:

@@ -1,5 +1,22 @@
-"""Who runs which seat: leases kept, admission, fence. Runs hooks it knows nothing about."""
+"""Who runs which seat: leases kept, placement, admission, fence, watchdog. Runs hooks it knows nothing about."""
 
-from crewlet.seats.host import Host, HostConfig, ReleaseMode, SeatFence, SeatHooks
+from crewlet.seats.hooks import ReleaseMode, SeatHooks
+from crewlet.seats.host import Host, SeatFence
+from crewlet.seats.host_config import HostConfig
+from crewlet.seats.placement import ANYWHERE, PlacedSeat, Placement
+from crewlet.seats.presence import NodeRow
+from crewlet.seats.watchdog import EXIT_WEDGED, Watchdog
 
-__all__ = ["Host", "HostConfig", "ReleaseMode", "SeatFence", "SeatHooks"]
+__all__ = [
+    "ANYWHERE",
+    "EXIT_WEDGED",
+    "Host",
+    "HostConfig",
+    "NodeRow",
+    "PlacedSeat",
+    "Placement",
+    "ReleaseMode",
+    "SeatFence",
+    "SeatHooks",
+    "Watchdog",
+]

@@ -1,85 +1,32 @@
 """Which seats this process holds: claims, renewals, admission by freshness, and letting go (S1).
 
-It runs hooks that it knows nothing about. Here every seat of the company is this node's; placement over several
-nodes fills the same interface.
+It runs hooks that it knows nothing about. One node is the same code with nobody else there.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Protocol
+from typing import Any
 
 import structlog
 
 from crewlet.base import limits
 from crewlet.base.clock import Clock
-from crewlet.base.errors import CrewletError, Fenced, Unavailable
+from crewlet.base.errors import Fenced
 from crewlet.base.tasks import Tasks, each_at_once
-from crewlet.coordination import ClaimRefused, Lease, Leases, seat_resource
+from crewlet.coordination import Leases
+from crewlet.seats.hooks import ReleaseMode, SeatHooks
+from crewlet.seats.host_config import HostConfig
+from crewlet.seats.placement import PlacedSeat
+from crewlet.seats.presence import NodeRow, Presence
+from crewlet.seats.seat_keeping import Around, KeptSeat
+from crewlet.seats.sweep import Ledgers, Sweep
 
-__all__ = ["Host", "HostConfig", "ReleaseMode", "SeatFence", "SeatHooks"]
+__all__ = ["Host", "SeatFence"]
 
 _log = structlog.get_logger(__name__)
-
-
-class ReleaseMode(StrEnum):
-    """Letting go on purpose, or having lost the lease: opposites."""
-
-    VOLUNTARY = "voluntary"
-    FENCED = "fenced"
-
-
-class SeatHooks(Protocol):
-    """What establishing and giving back a seat means to the node."""
-
-    async def on_acquire(self, handle: str, lease: Lease) -> None:
-        """Establish the seat, its inbox last. Any exception gives the lease back and leaves nothing attached."""
-        ...
-
-    def on_established(self, handle: str) -> None:
-        """The seat admits turns from now on; while :meth:`on_acquire` ran it admitted none (S-037)."""
-        ...
-
-    async def on_release(self, handle: str, mode: ReleaseMode) -> None:
-        """Undo :meth:`on_acquire`; harmless where it got only half way. Raises when the teardown is unproven."""
-        ...
-
-    async def on_unproven(self, handle: str) -> None:
-        """A renew failed: the seat is kept, but no turn may start until one succeeds (S-056)."""
-        ...
-
-    async def on_proven(self, handle: str) -> None:
-        """A renew succeeded: turns may start again, also after a deferral had stopped the consumer."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostConfig:
-    """The host's clocks: a renew every third of the TTL, and what is tried again at each."""
-
-    owner: str
-    node_id: str
-    ttl_s: float = limits.LEASE_TTL_S
-    establish_at_once: int = limits.SEATS_ESTABLISHED_AT_ONCE
-
-    @property
-    def heartbeat_s(self) -> float:
-        """The heartbeat interval: a third of the TTL in force."""
-        return self.ttl_s / 3
-
-
-@dataclass(slots=True)
-class _Held:
-    """``lost`` while it is being established: whoever does that gives it up, since two must not act on one seat."""
-
-    lease: Lease
-    renewed_at_s: float
-    established: bool = False
-    lost: bool = False
 
 
 class SeatFence:
@@ -97,40 +44,97 @@ class SeatFence:
 
     def check(self) -> None:
         """Raise ``Fenced`` once the seat is gone from here or was re-claimed under another epoch."""
-        held = self._host.epoch_of(self._handle)
+        held = self._host.grant_of(self._handle)
         if held != self._epoch:
             message = f"seat {self._handle!r}: epoch {self._epoch} is over (now {held or 'not held here'})"
             raise Fenced(message)
 
 
 class Host:
-    """The seats of this process. All methods belong to the event loop's thread."""
+    """The seats of this process. All methods belong to the event loop's thread.
 
-    def __init__(self, *, leases: Leases, hooks: SeatHooks, clock: Clock, config: HostConfig) -> None:
-        self._leases = leases
-        self._hooks = hooks
+    ``status``: what the node says of itself on its presence. ``withheld``: why it should claim nothing just now, empty
+    where it may. ``beat``: called whenever a loop of the host has turned, with the loop's name.
+    """
+
+    def __init__(
+        self,
+        *,
+        leases: Leases,
+        hooks: SeatHooks,
+        clock: Clock,
+        config: HostConfig,
+        status: Callable[[], Mapping[str, Any]] = dict[str, Any],
+        withheld: Callable[[], str] = str,
+        beat: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._clock = clock
         self._config = config
-        self._held: dict[str, _Held] = {}
-        self._undead: dict[str, Lease] = {}
-        self._wanted: tuple[str, ...] = ()
+        self._status = status
+        self._beat = beat
+        self._kept: dict[str, KeptSeat] = {}
+        self._wanted: tuple[PlacedSeat, ...] = ()
         self._draining = False
+        self._withdrawn = ""
         self._renew_now = asyncio.Event()
+        self._sweep_now = asyncio.Event()
         self._tasks = Tasks("seats")
+        self._steps = Tasks("seat_steps")
+        self._presence = Presence(leases, clock, config, self._said)
+        self._around = Around(
+            leases=leases,
+            hooks=hooks,
+            clock=clock,
+            config=config,
+            tasks=self._steps,
+            may_claim=lambda: not self._draining and not self._withdrawn,
+            on_given_back=self._advertise,
+        )
+        self._sweep = Sweep(
+            leases,
+            config,
+            Ledgers(
+                seats=lambda: self._wanted,
+                all_kept=lambda: [*self._kept.values()],
+                kept=self._keeping,
+                withdrawn=lambda: bool(self._withdrawn),
+                may_claim=self._around.may_claim,
+                withheld=withheld,
+            ),
+        )
 
     def held(self) -> tuple[str, ...]:
         """The handles of the seats established here, in the company's order."""
-        return tuple(handle for handle in self._wanted if handle in self._held and self._held[handle].established)
+        return tuple(handle for handle in self._handles() if handle in self._kept and self._kept[handle].established)
 
     def missing(self) -> tuple[str, ...]:
-        """The handles of the seats that should be established here and are not."""
+        """The handles of the seats that this node alone should run and does not; none where there may be peers."""
+        if not self._config.alone:
+            return ()
         held = frozenset(self.held())
-        return tuple(handle for handle in self._wanted if handle not in held)
+        return tuple(handle for handle in self._handles() if handle not in held)
+
+    def unproven(self) -> dict[str, float]:
+        """The seats whose teardown could not be proven, and for how many seconds (S-214)."""
+        return {handle: each.undead_for_s for handle, each in self._kept.items() if each.undead}
+
+    def nodes(self) -> tuple[NodeRow, ...]:
+        """The live nodes as the last pass saw them; empty where this process is alone."""
+        return self._sweep.nodes
+
+    def unplaceable(self) -> tuple[PlacedSeat, ...]:
+        """The seats that no live node may run, as the last pass saw them."""
+        return self._sweep.unplaceable
 
     def epoch_of(self, handle: str) -> int | None:
         """The epoch this process holds a seat under, or ``None``."""
-        held = self._held.get(handle)
-        return None if held is None else held.lease.epoch
+        kept = self._kept.get(handle)
+        return kept.lease.epoch if kept is not None and kept.held and kept.lease is not None else None
+
+    def grant_of(self, handle: str) -> int | None:
+        """The epoch that work admitted earlier may go on under, or ``None``."""
+        kept = self._kept.get(handle)
+        return None if kept is None else kept.grant
 
     def may_start(self, handle: str) -> int | None:
         """The epoch to run a turn under, or ``None``: not held, not yet established, draining, or not proven lately.
@@ -139,174 +143,135 @@ class Host:
         counts sleep (S-053); renews start early enough that a healthy seat never reads as stale. One that does (the
         machine slept, the process was stopped) is renewed at once: what it refuses here waits for no heartbeat.
         """
-        held = self._held.get(handle)
-        if held is None or not held.established or self._draining:
+        kept = self._kept.get(handle)
+        if kept is None or kept.lease is None or not kept.established or self._draining:
             return None
-        age_s = self._clock.elapsed_s() - held.renewed_at_s
+        age_s = self._clock.elapsed_s() - kept.renewed_at_s
         if age_s > self._config.heartbeat_s:
             _log.warning("seat_admission_stale", seat=handle, age_s=round(age_s, 3))
             self._renew_now.set()
             return None
-        return held.lease.epoch
+        return kept.lease.epoch
 
     def fence(self, handle: str, epoch: int) -> SeatFence:
         """The fence of a grant, to hand down with the work."""
         return SeatFence(self, handle, epoch)
 
-    async def start(self, handles: Iterable[str]) -> None:
-        """Claim and establish the given seats, several at a time, and keep renewing them from the first claim on."""
-        self._wanted = tuple(handles)
+    async def start(self, seats: Iterable[PlacedSeat]) -> None:
+        """Say that this node is there, claim what a first pass claims, and keep both going; returns after that pass."""
+        self._wanted = tuple(seats)
+        await self._presence.keep()
         # Beside the claims, never behind them: a seat may take minutes to be established, and no other may go stale.
-        self._tasks.start("heartbeat", self._keep_renewing())
-        await self._claim_missing()
-        self._tasks.start("claims", self._keep_claiming())
+        self._tasks.start("heartbeat", self._keep_beating())
+        await self._supervised("sweep", self._pass)
+        for kept in [*self._kept.values()]:
+            await kept.settled()
+        self._tasks.start("sweep", self._keep_sweeping())
+
+    def apply(self, seats: Iterable[PlacedSeat]) -> None:
+        """The company's seats are these now; where that changes anything, a pass comes early (S-026)."""
+        wanted = tuple(seats)
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self._sweep_now.set()
+
+    def withdraw(self, reason: str) -> None:
+        """Give every seat back, and say so to the peers, until :meth:`serve_again` (S-030)."""
+        if not self._withdrawn:
+            _log.warning("seats_shed_unserviceable", reason=reason)
+        self._withdrawn = reason
+        self._sweep_now.set()
+        self._renew_now.set()
+
+    def serve_again(self) -> None:
+        """Take part in placement again."""
+        self._withdrawn = ""
+        self._renew_now.set()
 
     async def release_all(self) -> None:
-        """Give every seat back voluntarily; nothing is claimed any more. Stops the heartbeat."""
+        """Give presence up, then every seat as it falls idle; nothing is claimed any more, and the host's tasks end.
+
+        Until then the seats that still work are renewed: a turn may take longer than a lease lasts (S-195).
+        """
         self._draining = True
+        await self._presence.give_up()
+        for kept in [*self._kept.values()]:
+            kept.release(ReleaseMode.VOLUNTARY, "drain")
+        for kept in [*self._kept.values()]:
+            await kept.settled()
         await self._tasks.close()
-
-        async def release(handle: str) -> None:
-            await self._release(handle, ReleaseMode.VOLUNTARY)
-
-        await each_at_once(list(self._held), release, at_once=self._config.establish_at_once)
+        await self._steps.close()
 
     def drain(self) -> None:
         """Admit no further turn and claim nothing, also from a pass under way; what is held stays until released."""
         self._draining = True
 
-    async def _keep_renewing(self) -> None:
-        # The renew starts early, so that a healthy grant never reads as stale between two of them.
+    async def _keep_beating(self) -> None:
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._pause_s):
+                async with asyncio.timeout(self._config.renew_every_s):
                     await self._renew_now.wait()
             self._renew_now.clear()
-            await self._supervised(self._renew_held)
+            await self._supervised("heartbeat", self._heartbeat)
 
-    async def _keep_claiming(self) -> None:
+    async def _heartbeat(self) -> None:
+        async def renew(kept: KeptSeat) -> None:
+            await self._supervised("renew", kept.renew)
+
+        seats = [kept for kept in self._kept.values() if kept.lease is not None]
+        await asyncio.gather(self._presence.keep(), each_at_once(seats, renew, at_once=limits.RENEWS_AT_ONCE))
+        for kept in [*self._kept.values()]:
+            kept.retry()
+
+    async def _keep_sweeping(self) -> None:
+        early_at_s: float | None = None
         while True:
-            await asyncio.sleep(self._pause_s)
-            await self._supervised(self._retry_undead)
-            if not self._draining:
-                await self._supervised(self._claim_missing)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._config.sweep_every_s):
+                    await self._sweep_now.wait()
+                    if early_at_s is not None:
+                        # At most one early pass in an interval (S-027).
+                        await asyncio.sleep(self._config.sweep_every_s - (self._clock.elapsed_s() - early_at_s))
+                    early_at_s = self._clock.elapsed_s()
+            self._sweep_now.clear()
+            if early_at_s is not None and self._clock.elapsed_s() - early_at_s >= self._config.sweep_every_s:
+                early_at_s = None
+            await self._supervised("sweep", self._pass)
 
-    @property
-    def _pause_s(self) -> float:
-        return self._config.heartbeat_s * limits.RENEW_AT_FRACTION
+    async def _pass(self) -> None:
+        if self._draining:
+            return
+        if self._config.alone:
+            await self._sweep.claim_all()
+        elif await self._sweep.run():
+            await self._advertise()
+        for handle in [handle for handle, kept in self._kept.items() if kept.idle]:
+            del self._kept[handle]
 
-    async def _supervised(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _advertise(self) -> None:
+        """Tell the peers at once how many seats are held here: room must not wait for a heartbeat (S-207)."""
+        if self._presence.stands and not self._config.alone:
+            await self._presence.keep()
+
+    async def _supervised(self, loop: str, work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
         except Exception:  # noqa: BLE001 - supervisor: a dead heartbeat is a node whose seats are all deaf
-            _log.exception("seat_heartbeat_failed")
+            _log.exception("seat_heartbeat_failed", loop=loop)
+        self._beat(loop)
 
-    async def _renew_held(self) -> None:
-        lost: list[str] = []
-        for handle, held in list(self._held.items()):
-            if not await self._renewed(handle, held):
-                lost.append(handle)
-        await each_at_once(lost, self._lose, at_once=self._config.establish_at_once)
+    def _keeping(self, handle: str) -> KeptSeat:
+        return self._kept.setdefault(handle, KeptSeat(handle, self._around))
 
-    async def _renewed(self, handle: str, held: _Held) -> bool:
-        """False where the lease is gone, or must be taken for gone."""
-        asked_at_s = self._clock.elapsed_s()
-        try:
-            renewed = await self._leases.renew(held.lease, ttl_s=self._config.ttl_s)
-        except Unavailable as error:
-            _log.warning("seat_renew_unknown", seat=handle, error=str(error))
-            if asked_at_s - held.renewed_at_s > self._config.ttl_s:
-                return False
-            await self._hooks.on_unproven(handle)
-            return True
-        if renewed is None:
-            _log.warning("seat_lease_lost", seat=handle, epoch=held.lease.epoch)
-            return False
-        held.lease, held.renewed_at_s = renewed, asked_at_s
-        if self._held.get(handle) is held and held.established and not self._draining:
-            await self._hooks.on_proven(handle)
-        return True
+    def _handles(self) -> list[str]:
+        return [seat.handle for seat in self._wanted]
 
-    async def _lose(self, handle: str) -> None:
-        held = self._held.get(handle)
-        if held is not None and held.established:
-            await self._release(handle, ReleaseMode.FENCED)
-        elif held is not None:
-            held.lost = True
-
-    async def _claim_missing(self) -> None:
-        missing = [handle for handle in self._wanted if handle not in self._held and handle not in self._undead]
-        await each_at_once(missing, self._claim, at_once=self._config.establish_at_once)
-
-    async def _claim(self, handle: str) -> None:
-        asked_at_s = self._clock.elapsed_s()
-        try:
-            lease = await self._leases.claim(
-                seat_resource(handle),
-                owner=self._config.owner,
-                ttl_s=self._config.ttl_s,
-                preferred=self._config.node_id,
-            )
-        except Unavailable as error:
-            _log.warning("seat_claim_unknown", seat=handle, error=str(error))
-            return
-        if isinstance(lease, ClaimRefused):
-            _log.debug("seat_claim_refused", seat=handle, rule=str(lease.rule), holder=lease.holder, floor=lease.floor)
-            return
-        if self._draining:
-            await self._give_back(handle, lease)
-            return
-        _log.info("seat_claimed", seat=handle, epoch=lease.epoch)
-        held = self._held[handle] = _Held(lease, asked_at_s)
-        try:
-            await self._hooks.on_acquire(handle, lease)
-        except (CrewletError, OSError) as error:
-            _log.warning("seat_establish_failed", seat=handle, error=str(error))
-            held.lost = True
-        except Exception:  # noqa: BLE001 - supervisor: one seat's fault must not end the claims of all
-            _log.exception("seat_establish_broke", seat=handle)
-            held.lost = True
-        if held.lost:
-            await self._release(handle, ReleaseMode.FENCED)
-            return
-        held.established = True
-        _log.info("seat_established", seat=handle, epoch=lease.epoch)
-        self._hooks.on_established(handle)
-
-    async def _release(self, handle: str, mode: ReleaseMode) -> None:
-        held = self._held.pop(handle, None)
-        if held is None:
-            return
-        if not await self._torn_down(handle, mode):
-            self._undead[handle] = held.lease
-            return
-        await self._give_back(handle, held.lease)
-        _log.info("seat_released", seat=handle, epoch=held.lease.epoch, mode=str(mode))
-
-    async def _torn_down(self, handle: str, mode: ReleaseMode) -> bool:
-        try:
-            await self._hooks.on_release(handle, mode)
-        except (CrewletError, OSError) as error:
-            _log.error("seat_release_unproven", seat=handle, error=str(error))
-            return False
-        except Exception:  # noqa: BLE001 - supervisor: what is not proven is kept and tried again, whatever it failed with
-            _log.exception("seat_release_broke", seat=handle)
-            return False
-        return True
-
-    async def _retry_undead(self) -> None:
-        for handle, lease in list(self._undead.items()):
-            try:
-                await self._leases.renew(lease, ttl_s=self._config.ttl_s)
-            except Unavailable:
-                continue
-            if await self._torn_down(handle, ReleaseMode.FENCED):
-                del self._undead[handle]
-                await self._give_back(handle, lease)
-                _log.info("seat_release_recovered", seat=handle)
-
-    async def _give_back(self, handle: str, lease: Lease) -> None:
-        try:
-            await self._leases.release(lease)
-        except Unavailable as error:
-            _log.warning("seat_give_back_unknown", seat=handle, error=str(error))
+    def _said(self) -> dict[str, Any]:
+        placeable = {seat.handle for seat in self._wanted} - {seat.handle for seat in self._sweep.unplaceable}
+        return {
+            "roles": [*self._config.roles],
+            "labels": dict(self._config.labels),
+            "seats_held": sum((kept.held or kept.undead) and kept.handle in placeable for kept in self._kept.values()),
+            "withdrawn": bool(self._withdrawn),
+            "status": dict(self._status()),
+        }

@@ -64,8 +64,8 @@ class Pass:
     """What one placement pass of a node would do.
 
     ``claims``: group by group in the order to try, each with the room there is in it; ``limits.SEAT_CLAIMS_PER_SWEEP``
-    bounds their number over all groups. ``releases``: surplus to give back, at most ``limits.SEAT_RELEASES_PER_SWEEP``; all of it
-    where the node does not count.
+    bounds their number over all groups. ``releases``: surplus to give back, at most ``limits.SEAT_RELEASES_PER_SWEEP``;
+    all of it where the node does not count.
     ``misplaced``: held seats that this node may not run (any more); ``gone``: held, and no seat of the company.
     ``unplaceable``: seats that no live node may run. ``fleet_full``: by the nodes' own counts nothing is free.
     """

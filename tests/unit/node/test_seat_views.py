@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from crewlet.backends.memory import MemoryLeases
-from crewlet.base.ids import Handle
 from crewlet.config import models_without_keys
 from crewlet.coordination import Lease
 from crewlet.events import Event
@@ -19,7 +18,7 @@ from crewlet.node.company_parts import provider_configs
 from crewlet.node.seat_activity import SeatActivities
 from crewlet.node.seat_views import seat_views
 from crewlet.node.turn_runner import CompanyEpoch
-from crewlet.seats import Host, HostConfig, ReleaseMode
+from crewlet.seats import Host, HostConfig, PlacedSeat, ReleaseMode
 from crewlet.testing import SeededIds, VirtualClock
 from crewlet.turns import TurnEngine
 from tests.unit.node.chains import Chain
@@ -59,8 +58,10 @@ class Hooks:
 @pytest.fixture
 async def host() -> AsyncIterator[Host]:
     clock = VirtualClock()
-    host = Host(leases=MemoryLeases(clock), hooks=Hooks(), clock=clock, config=HostConfig(owner="n:1", node_id="n"))
-    await host.start([Handle("ceo")])
+    host = Host(
+        leases=MemoryLeases(clock), hooks=Hooks(), clock=clock, config=HostConfig(owner="n:1", node_id="n", alone=True)
+    )
+    await host.start([PlacedSeat("ceo")])
     yield host
     await host.release_all()
 

@@ -12,7 +12,7 @@ import pytest
 from crewlet.backends.memory.leases import MemoryLeases
 from crewlet.base.errors import Fenced, StartRefused, Unavailable
 from crewlet.coordination import Lease
-from crewlet.seats import Host, HostConfig, ReleaseMode
+from crewlet.seats import Host, HostConfig, PlacedSeat, ReleaseMode
 from crewlet.testing import VirtualClock
 
 pytestmark = pytest.mark.virtual_time
@@ -80,6 +80,10 @@ class _SleepyClock(VirtualClock):
         return super().elapsed_s() + self.slept_s
 
 
+def seats(*handles: str) -> list[PlacedSeat]:
+    return [PlacedSeat(handle) for handle in handles]
+
+
 @dataclass
 class _World:
     clock: _SleepyClock
@@ -92,7 +96,7 @@ class _World:
 async def world() -> AsyncIterator[_World]:
     clock = _SleepyClock()
     leases, hooks = _Flaky(clock), _Hooks()
-    config = HostConfig(owner="node-0:1", node_id="node-0", ttl_s=_TTL_S)
+    config = HostConfig(owner="node-0:1", node_id="node-0", ttl_s=_TTL_S, alone=True)
     host = Host(leases=leases, hooks=hooks, clock=clock, config=config)
     yield _World(clock, leases, hooks, host)
     await host.release_all()
@@ -100,7 +104,7 @@ async def world() -> AsyncIterator[_World]:
 
 async def test_a_node_alone_holds_every_seat(world: _World) -> None:
     """Every seat is claimed, established and admits turns under the epoch of its lease."""
-    await world.host.start(["ceo", "cto"])
+    await world.host.start(seats("ceo", "cto"))
 
     assert world.host.held() == ("ceo", "cto")
     assert world.host.may_start("ceo") == 1
@@ -113,7 +117,7 @@ async def test_a_seat_admits_turns_from_the_moment_its_node_is_told_and_not_befo
     during: list[int | None] = []
     world.hooks.on_admission = lambda handle: during.append(world.host.may_start(handle))
 
-    await world.host.start(["ceo"])
+    await world.host.start(seats("ceo"))
 
     assert [step for step, _ in world.hooks.log] == ["acquire", "established"]
     assert during == [None, 1]
@@ -122,7 +126,7 @@ async def test_a_seat_admits_turns_from_the_moment_its_node_is_told_and_not_befo
 @pytest.mark.spec("S-053")
 async def test_a_grant_admits_turns_for_one_heartbeat_after_its_last_renew(world: _World) -> None:
     """A seat that is held but was not proven lately starts nothing."""
-    await world.host.start(["ceo"])
+    await world.host.start(seats("ceo"))
     world.leases.cut = True
 
     await asyncio.sleep(_HEARTBEAT_S - 0.1)
@@ -136,7 +140,7 @@ async def test_a_grant_admits_turns_for_one_heartbeat_after_its_last_renew(world
 
 async def test_a_healthy_hour_never_reads_as_stale(world: _World) -> None:
     """Renews start early enough that a turn may start at any moment."""
-    await world.host.start(["ceo"])
+    await world.host.start(seats("ceo"))
 
     admitted: list[int | None] = []
     for _ in range(3600):
@@ -149,7 +153,7 @@ async def test_a_healthy_hour_never_reads_as_stale(world: _World) -> None:
 @pytest.mark.spec("S-056", "C-004")
 async def test_an_outage_keeps_the_seat_and_stops_its_turns_until_it_is_over(world: _World) -> None:
     """The consumer is told at both edges; nothing is released over a store that does not answer for a while."""
-    await world.host.start(["ceo"])
+    await world.host.start(seats("ceo"))
     world.leases.cut = True
     await asyncio.sleep(_HEARTBEAT_S)
     world.leases.cut = False
@@ -162,7 +166,7 @@ async def test_an_outage_keeps_the_seat_and_stops_its_turns_until_it_is_over(wor
 @pytest.mark.spec("S-042")
 async def test_an_outage_longer_than_the_ttl_ends_in_a_fenced_release(world: _World) -> None:
     """Ambiguity is not loss, but a peer may have taken the seat by then."""
-    await world.host.start(["ceo"])
+    await world.host.start(seats("ceo"))
     world.leases.cut = True
 
     await asyncio.sleep(_TTL_S + _HEARTBEAT_S)
@@ -173,7 +177,7 @@ async def test_an_outage_longer_than_the_ttl_ends_in_a_fenced_release(world: _Wo
 @pytest.mark.spec("S-076")
 async def test_the_fence_closes_on_another_epoch_of_the_same_seat(world: _World) -> None:
     """A seat lost and claimed again here is another grant: what was admitted under the first stops."""
-    await world.host.start(["ceo"])
+    await world.host.start(seats("ceo"))
     fence = world.host.fence("ceo", 1)
     fence.check()
     lease = (await world.leases.held("seat"))[0]
@@ -189,7 +193,7 @@ async def test_the_fence_closes_on_another_epoch_of_the_same_seat(world: _World)
 @pytest.mark.spec("S-077")
 async def test_an_unreachable_store_does_not_close_the_fence(world: _World) -> None:
     """It says nothing about ownership."""
-    await world.host.start(["ceo"])
+    await world.host.start(seats("ceo"))
     fence = world.host.fence("ceo", 1)
     world.leases.cut = True
 
@@ -202,7 +206,7 @@ async def test_an_unreachable_store_does_not_close_the_fence(world: _World) -> N
 async def test_a_seat_that_cannot_be_established_is_free_again(world: _World) -> None:
     """Its lease is given back, and it is tried again at the next heartbeat."""
     world.hooks.broken = {"ceo"}
-    await world.host.start(["ceo"])
+    await world.host.start(seats("ceo"))
     free = await world.leases.held("seat")
     world.hooks.broken = set()
 
@@ -216,7 +220,7 @@ async def test_a_seat_that_cannot_be_established_is_free_again(world: _World) ->
 async def test_a_teardown_that_is_not_proven_keeps_the_lease(world: _World) -> None:
     """Nothing starts on the seat here, and nobody else can take it, until a retry of the teardown succeeds."""
     world.hooks.broken = world.hooks.stuck = {"ceo"}
-    await world.host.start(["ceo"])
+    await world.host.start(seats("ceo"))
 
     await asyncio.sleep(3 * _TTL_S)
     stuck = (world.host.held(), world.host.may_start("ceo"), len(await world.leases.held("seat")))
@@ -229,7 +233,7 @@ async def test_a_teardown_that_is_not_proven_keeps_the_lease(world: _World) -> N
 
 async def test_draining_admits_nothing_and_then_gives_every_seat_back(world: _World) -> None:
     """What is held stays until it is released, voluntarily, so that a successor need not wait for a lapse."""
-    await world.host.start(["ceo"])
+    await world.host.start(seats("ceo"))
 
     world.host.drain()
     admitted = world.host.may_start("ceo")
@@ -244,7 +248,7 @@ async def test_draining_admits_nothing_and_then_gives_every_seat_back(world: _Wo
 async def test_a_seat_that_takes_minutes_to_establish_leaves_the_others_fresh(world: _World) -> None:
     """Renews run beside the claims, from the first claim on: a slow tool server costs its own seat its time."""
     world.hooks.slow_s = {"cto": 3 * _TTL_S}
-    starting = asyncio.create_task(world.host.start(["ceo", "cto"]))
+    starting = asyncio.create_task(world.host.start(seats("ceo", "cto")))
 
     admitted: list[int | None] = []
     await asyncio.sleep(0.1)
@@ -262,7 +266,7 @@ async def test_a_seat_that_takes_minutes_to_establish_leaves_the_others_fresh(wo
 async def test_a_lease_lost_while_its_seat_is_established_ends_in_one_release(world: _World) -> None:
     """The claim gives it up when the step that runs has ended, and it is tried again."""
     world.hooks.slow_s = {"ceo": 2 * _HEARTBEAT_S}
-    starting = asyncio.create_task(world.host.start(["ceo"]))
+    starting = asyncio.create_task(world.host.start(seats("ceo")))
     await asyncio.sleep(1.0)
     await world.leases.release((await world.leases.held("seat"))[0])
 
@@ -279,7 +283,7 @@ async def test_a_lease_lost_while_its_seat_is_established_ends_in_one_release(wo
 async def test_a_defect_met_with_one_seat_costs_no_other_its_renews(world: _World, during: str) -> None:
     """The seat is tried again; a heartbeat that died would leave every seat of the node deaf, with health green."""
     world.hooks.faulty = {"cto"} if during == "start" else set()
-    await world.host.start(["ceo", "cto"])
+    await world.host.start(seats("ceo", "cto"))
     missing = world.host.missing()
     world.hooks.faulty = {"cto"}
     await world.leases.release(next(each for each in await world.leases.held("seat") if each.resource == "seat:ceo"))
@@ -301,7 +305,7 @@ async def test_a_hook_that_breaks_on_a_renew_does_not_end_the_renews(
         raise LookupError(handle)
 
     monkeypatch.setattr(world.hooks, "on_proven", broken)
-    await world.host.start(["ceo"])
+    await world.host.start(seats("ceo"))
 
     await asyncio.sleep(3 * _TTL_S)
 
@@ -310,7 +314,7 @@ async def test_a_hook_that_breaks_on_a_renew_does_not_end_the_renews(
 
 async def test_a_grant_that_reads_as_stale_is_renewed_at_once(world: _World) -> None:
     """After a sleep of the machine the first delivery is deferred; the seat must not stay deaf until the next beat."""
-    await world.host.start(["ceo"])
+    await world.host.start(seats("ceo"))
     world.clock.slept_s += _HEARTBEAT_S + 5
 
     refused = world.host.may_start("ceo")
@@ -324,9 +328,9 @@ async def test_a_grant_that_reads_as_stale_is_renewed_at_once(world: _World) -> 
 async def test_a_machine_that_slept_keeps_the_seats_of_a_node_without_peers() -> None:
     """The turns that ran when the lid was closed go on, under the epoch they began with."""
     clock, hooks = _SleepyClock(), _Hooks()
-    config = HostConfig(owner="node-0:1", node_id="node-0", ttl_s=_TTL_S)
+    config = HostConfig(owner="node-0:1", node_id="node-0", ttl_s=_TTL_S, alone=True)
     host = Host(leases=MemoryLeases(clock, alone=True), hooks=hooks, clock=clock, config=config)
-    await host.start(["ceo"])
+    await host.start(seats("ceo"))
     fence = host.fence("ceo", 1)
     clock.slept_s += 8 * 3600
 

@@ -1,0 +1,44 @@
+"""Who this process is among the nodes, and the clocks it keeps its seats by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from crewlet.base import limits
+
+__all__ = ["HostConfig"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostConfig:
+    """The node, and the host's clocks; ``ttl_s`` is the lease TTL in force, whoever set it (C-113).
+
+    ``alone``: leases are this process's own, so nobody else can take a seat: shares and paces are for fleets, and every
+    seat is claimed at once.
+    """
+
+    owner: str
+    node_id: str
+    roles: tuple[str, ...] = ("ingress", "seats", "workers", "data")
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    ttl_s: float = limits.LEASE_TTL_S
+    sweep_every_s: float = limits.SEAT_SWEEP_EVERY_S
+    claims_per_sweep: int = limits.SEAT_CLAIMS_PER_SWEEP
+    establish_at_once: int = limits.SEATS_ESTABLISHED_AT_ONCE
+    alone: bool = False
+
+    @property
+    def heartbeat_s(self) -> float:
+        """The heartbeat interval: a third of the TTL in force."""
+        return self.ttl_s / 3
+
+    @property
+    def renew_every_s(self) -> float:
+        """When a renew begins after the one before: early, so that a healthy grant never reads as stale."""
+        return self.heartbeat_s * limits.RENEW_AT_FRACTION
+
+    @property
+    def places_seats(self) -> bool:
+        """Whether this node runs seats at all."""
+        return "seats" in self.roles

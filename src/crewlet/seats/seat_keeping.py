@@ -1,0 +1,262 @@
+"""One seat as this process has it, from the claim to the release; its steps happen one after another (S1)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import structlog
+
+from crewlet.base import limits
+from crewlet.base.clock import Clock
+from crewlet.base.errors import CrewletError, Unavailable
+from crewlet.base.tasks import Tasks
+from crewlet.coordination import ClaimRefused, Lease, Leases, seat_resource
+from crewlet.seats.hooks import ReleaseMode, SeatHooks
+from crewlet.seats.host_config import HostConfig
+
+__all__ = ["Around", "KeptSeat"]
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What all seats of a host share. ``may_claim`` is asked again once a lease is there: a drain may have begun."""
+
+    leases: Leases
+    hooks: SeatHooks
+    clock: Clock
+    config: HostConfig
+    tasks: Tasks
+    may_claim: Callable[[], bool]
+    on_given_back: Callable[[], Awaitable[None]]
+
+
+class KeptSeat:
+    """A seat of this process. Claim, release and retry are steps that never overlap; renews may come between.
+
+    ``lease`` is ``None`` where nothing is held. A held seat is *established* or on its way; one whose teardown is not
+    proven is *undead*: it starts nothing, and its lease is kept and renewed so that nobody else takes it (S-044).
+    """
+
+    def __init__(self, handle: str, around: Around) -> None:
+        self.handle = handle
+        self.lease: Lease | None = None
+        self.established = False
+        self.renewed_at_s = 0.0
+        self._around = around
+        self._lost = False
+        self._fenced = False
+        self._undead_since_s: float | None = None
+        self._retries = 0
+        self._last_step: asyncio.Task[None] | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether this process has the seat and may still let it work."""
+        return self.lease is not None and not self.undead
+
+    @property
+    def undead(self) -> bool:
+        """Whether its teardown failed and was not made good since."""
+        return self._undead_since_s is not None
+
+    @property
+    def grant(self) -> int | None:
+        """The epoch that work admitted here may go on under: until the lease is gone, or must be taken for gone.
+
+        A voluntary release lets the running turn end, and a teardown that is not proven races nobody (S-078).
+        """
+        return None if self.lease is None or self._fenced else self.lease.epoch
+
+    @property
+    def undead_for_s(self) -> float:
+        """For how long its teardown has failed."""
+        return 0.0 if self._undead_since_s is None else self._now_s() - self._undead_since_s
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is held and no step is under way: it may be forgotten."""
+        return self.lease is None and not self.undead and (self._last_step is None or self._last_step.done())
+
+    async def claim(self) -> Lease | ClaimRefused | None:
+        """Take the seat if it is free; returns with the store's word, and what follows goes on: see :meth:`settled`.
+
+        ``None``: nothing was taken, for a reason that is in the log.
+        """
+        answer: asyncio.Future[Lease | ClaimRefused | None] = asyncio.get_running_loop().create_future()
+        self._begin("claim", lambda: self._claim(answer))
+        return await answer
+
+    async def settled(self) -> None:
+        """Return once every step begun so far is done."""
+        if self._last_step is not None:
+            await asyncio.wait((self._last_step,))
+
+    def release(self, mode: ReleaseMode, reason: str) -> None:
+        """Give the seat back; harmless where it is not held. See :meth:`settled`: then it is given back, or undead.
+
+        A seat that is being established gives up as soon as its hook returns.
+        """
+        if mode is ReleaseMode.FENCED:
+            self._fenced = True
+        if self.lease is not None and not self.established:
+            self._lost = True
+        self._begin("release", lambda: self._release(mode, reason))
+
+    async def renew(self) -> None:
+        """Extend the lease; what comes of it is told to the node, or ends in a release of its own."""
+        lease, asked_at_s = self.lease, self._now_s()
+        if lease is None:
+            return
+        try:
+            renewed = await self._around.leases.renew(lease, ttl_s=self._around.config.ttl_s)
+        except Unavailable as error:
+            await self._unproven(lease, asked_at_s, error)
+            return
+        if self.lease is not lease:
+            return
+        if renewed is None:
+            _log.warning("seat_lease_lost", seat=self.handle, epoch=lease.epoch)
+            self._lose()
+            return
+        self.lease, self.renewed_at_s = renewed, asked_at_s
+        if self.established and not self.undead and self._around.may_claim():
+            await self._around.hooks.on_proven(self.handle)
+
+    def retry(self) -> None:
+        """Try an undead seat's teardown again; its lease goes the moment that one succeeds (S-045)."""
+        # One at a time: a teardown that hangs would gather retries behind it.
+        if self.undead and (self._last_step is None or self._last_step.done()):
+            self._begin("retry", self._retry)
+
+    async def _claim(self, answer: asyncio.Future[Lease | ClaimRefused | None]) -> None:
+        taken: Lease | ClaimRefused | None = None
+        try:
+            taken = await self._taken()
+        finally:
+            if not answer.done():
+                answer.set_result(taken)
+        if isinstance(taken, Lease):
+            await self._establish(taken)
+
+    async def _taken(self) -> Lease | ClaimRefused | None:
+        if self.lease is not None or self.undead or not self._around.may_claim():
+            return None
+        asked_at_s = self._now_s()
+        try:
+            answer = await self._around.leases.claim(
+                seat_resource(self.handle),
+                owner=self._around.config.owner,
+                ttl_s=self._around.config.ttl_s,
+                preferred=self._around.config.node_id,
+            )
+        except Unavailable as error:
+            _log.warning("seat_claim_unknown", seat=self.handle, error=str(error))
+            return None
+        if isinstance(answer, ClaimRefused):
+            return answer
+        if not self._around.may_claim():
+            await self._give_back(answer)
+            return None
+        _log.info("seat_claimed", seat=self.handle, epoch=answer.epoch)
+        self.lease, self.renewed_at_s, self._lost, self._fenced = answer, asked_at_s, False, False
+        return answer
+
+    async def _establish(self, lease: Lease) -> None:
+        try:
+            await self._around.hooks.on_acquire(self.handle, lease)
+        except (CrewletError, OSError) as error:
+            _log.warning("seat_establish_failed", seat=self.handle, error=str(error))
+            self._lost = True
+        except Exception:  # noqa: BLE001 - supervisor: one seat's fault must not end the claims of all
+            _log.exception("seat_establish_broke", seat=self.handle)
+            self._lost = True
+        if self._lost:
+            await self._release(ReleaseMode.FENCED, "not_established")
+            return
+        self.established = True
+        _log.info("seat_attached", seat=self.handle, epoch=lease.epoch)
+        self._around.hooks.on_established(self.handle)
+
+    async def _unproven(self, lease: Lease, asked_at_s: float, error: Unavailable) -> None:
+        _log.warning("seat_renew_unknown", seat=self.handle, error=str(error))
+        if self.lease is not lease or self.undead:
+            return
+        if asked_at_s - self.renewed_at_s > self._around.config.ttl_s:
+            self._lose()
+            return
+        await self._around.hooks.on_unproven(self.handle)
+
+    def _lose(self) -> None:
+        """The lease is gone, or must be taken for gone; nobody waits for the release, other seats have renews due."""
+        self._fenced = True
+        if self.undead:
+            self.lease = None
+        elif self.established:
+            self._begin("lose", lambda: self._release(ReleaseMode.FENCED, "lease_lost"))
+        else:
+            # Whoever establishes it gives it up: two must not act on one seat.
+            self._lost = True
+
+    async def _release(self, mode: ReleaseMode, reason: str) -> None:
+        lease = self.lease
+        if lease is None or self.undead:
+            return
+        self.established = False
+        if not await self._torn_down(mode):
+            self._undead_since_s, self._retries = self._now_s(), 0
+            return
+        self.lease = None
+        await self._give_back(lease)
+        _log.info("seat_detached", seat=self.handle, epoch=lease.epoch, mode=str(mode), reason=reason)
+
+    async def _retry(self) -> None:
+        if not self.undead:
+            return
+        self._retries += 1
+        if not await self._torn_down(ReleaseMode.FENCED, first=False):
+            if self._retries % limits.UNDEAD_ALARM_EVERY == 0:
+                _log.error(
+                    "seat_still_unproven", seat=self.handle, attempts=self._retries, for_s=round(self.undead_for_s, 1)
+                )
+            return
+        lease, self.lease, self._undead_since_s = self.lease, None, None
+        if lease is not None:
+            await self._give_back(lease)
+        _log.info("seat_release_recovered", seat=self.handle, attempts=self._retries)
+
+    async def _torn_down(self, mode: ReleaseMode, *, first: bool = True) -> bool:
+        try:
+            await self._around.hooks.on_release(self.handle, mode)
+        except (CrewletError, OSError) as error:
+            if first:
+                _log.error("seat_release_unproven", seat=self.handle, error=str(error))
+            return False
+        except Exception:  # noqa: BLE001 - supervisor: what is not proven is kept and tried again, whatever it failed with
+            _log.exception("seat_release_broke", seat=self.handle)
+            return False
+        return True
+
+    async def _give_back(self, lease: Lease) -> None:
+        try:
+            await self._around.leases.release(lease)
+        except Unavailable as error:
+            _log.warning("seat_give_back_unknown", seat=self.handle, error=str(error))
+        await self._around.on_given_back()
+
+    def _begin(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Do ``work`` once every step before it is done."""
+        before = self._last_step
+
+        async def in_turn() -> None:
+            if before is not None and not before.done():
+                await asyncio.wait((before,))
+            await work()
+
+        self._last_step = self._around.tasks.start(f"{name} {self.handle}", in_turn())
+
+    def _now_s(self) -> float:
+        return self._around.clock.elapsed_s()
