@@ -47,7 +47,7 @@ from crewlet.coordination.records.sandbox_runs import (
     run_resumed,
     run_suspended,
 )
-from crewlet.coordination.records.sealed_secrets import Envelope, SealedSecret, SealedSecrets, SecretEntry
+from crewlet.coordination.records.sealed_secrets import SealedSecret, SealedSecrets, SealedText, SecretEntry
 from crewlet.coordination.records.seat_pauses import PauseChange, Paused, SeatPause, SeatPauses
 from crewlet.coordination.records.stored import Stored
 
@@ -76,7 +76,6 @@ __all__ = [
     "Custody",
     "DeliveryClaim",
     "DeliveryClaims",
-    "Envelope",
     "Finding",
     "Fire",
     "Fires",
@@ -110,6 +109,7 @@ __all__ = [
     "SandboxRuns",
     "SealedSecret",
     "SealedSecrets",
+    "SealedText",
     "SeatMailbox",
     "SeatPause",
     "SeatPauses",

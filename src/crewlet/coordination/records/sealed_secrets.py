@@ -1,4 +1,4 @@
-"""The company's credentials, sealed: one envelope for each variable's name, and no key to open it with (S0)."""
+"""The company's credentials, sealed: one sealed text for each variable's name, and no key to open it with (S0)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from crewlet.coordination.keys import key_token
 from crewlet.coordination.records.codec import SharedRecord, encode_record
 from crewlet.coordination.records.stored import Stored, list_stored, read_stored
 
-__all__ = ["Envelope", "SealedSecret", "SealedSecrets", "SecretEntry"]
+__all__ = ["SealedSecret", "SealedSecrets", "SealedText", "SecretEntry"]
 
-Envelope = NewType("Envelope", str)
+SealedText = NewType("SealedText", str)
 """What the keyring sealed, as text. Nothing in this room reads it."""
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class SealedSecret(SharedRecord, frozen=True, kw_only=True):
-    """One credential: the variable's name, the envelope, which key opens it, and who set it from where."""
+    """One credential: the variable's name, the sealed text, which key opens it, and who set it from where."""
 
     name: str
-    envelope: Envelope
+    sealed: SealedText
     key_id: str
     updated_at: datetime
     updated_by: str = ""
@@ -37,7 +37,7 @@ class SealedSecret(SharedRecord, frozen=True, kw_only=True):
         return f"SealedSecret(name={self.name!r}, key_id={self.key_id!r}, sealed)"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """What is shown where values are printed in colour: as ``repr``, never the envelope."""
+        """What is shown where values are printed in colour: as ``repr``, never the sealed text."""
         return [("name", self.name), ("key_id", self.key_id)]
 
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from crewlet.base.errors import Conflict, Unavailable
-from crewlet.coordination import SECRETS, Envelope, Revision, SealedSecret, SealedSecrets
+from crewlet.coordination import SECRETS, Revision, SealedSecret, SealedSecrets, SealedText
 from crewlet.testing.contracts.contract import Contract
 from crewlet.testing.contracts.record_harness import RecordHarness
 from crewlet.testing.contracts.slot_outside import AT, add_fields, damage, fields, has_no_answer
@@ -19,14 +19,14 @@ __all__ = ["SecretPromises"]
 
 SEALED = "enc:v1:k1:c2VhbGVkIHdvcmRz"
 TOKEN = SealedSecret(
-    name="SLACK_TOKEN", envelope=Envelope(SEALED), key_id="k1", updated_at=AT, updated_by="ada", source="cli"
+    name="SLACK_TOKEN", sealed=SealedText(SEALED), key_id="k1", updated_at=AT, updated_by="ada", source="cli"
 )
-ROTATED = replace(TOKEN, envelope=Envelope("enc:v1:k2:cm90YXRlZA=="), key_id="k2")
+ROTATED = replace(TOKEN, sealed=SealedText("enc:v1:k2:cm90YXRlZA=="), key_id="k2")
 KEY = "secret.SLACK_TOKEN"
 
 
 class SecretPromises(Contract):
-    """What is true of one envelope for each name."""
+    """What is true of one sealed text for each name."""
 
     kind: ClassVar[type[SealedSecrets]] = SealedSecrets
 
@@ -41,7 +41,7 @@ class SecretPromises(Contract):
         read = await there.get("SLACK_TOKEN")
         assert read is not None
         assert (read.record, read.revision) == (TOKEN, revision)
-        assert (await fields(store, KEY))["envelope"] == SEALED
+        assert (await fields(store, KEY))["sealed"] == SEALED
 
     async def test_a_rotation_is_read_everywhere(self, records: RecordHarness) -> None:
         here, there = self.kind(await records.client(SECRETS)), self.kind(await records.client(SECRETS))
@@ -114,7 +114,7 @@ class SecretPromises(Contract):
 
         assert await secrets.get("SLACK_TOKEN") is not None
 
-    async def test_what_is_listed_is_names_and_never_an_envelope(self, records: RecordHarness) -> None:
+    async def test_what_is_listed_is_names_and_never_a_sealed_text(self, records: RecordHarness) -> None:
         secrets = self.kind(await records.client(SECRETS))
         await secrets.set(replace(TOKEN, name="Z_" + "x" * 200), expected=None)
         revision = await secrets.set(TOKEN, expected=None)
@@ -126,7 +126,7 @@ class SecretPromises(Contract):
         assert (entries[0].revision, entries[0].key_id, entries[0].updated_by) == (revision, "k1", "ada")
         assert SEALED not in repr(entries)
 
-    async def test_whoever_prints_a_secret_prints_no_envelope(self, records: RecordHarness) -> None:
+    async def test_whoever_prints_a_secret_prints_no_sealed_text(self, records: RecordHarness) -> None:
         secrets = self.kind(await records.client(SECRETS))
         await secrets.set(TOKEN, expected=None)
 

@@ -1,4 +1,4 @@
-"""Saboteurs of sealed secrets: envelopes that show, sets that are lost."""
+"""Saboteurs of sealed secrets: sealed texts that show, sets that are lost."""
 
 from __future__ import annotations
 
@@ -97,26 +97,26 @@ class UnsetIsForLater(SecretFault):
         """Nothing."""
 
 
-class ListsEnvelopes(SecretFault):
+class ListsWhatIsSealed(SecretFault):
     """A list of names that is not one."""
 
-    caught_by = SecretPromises.test_what_is_listed_is_names_and_never_an_envelope
+    caught_by = SecretPromises.test_what_is_listed_is_names_and_never_a_sealed_text
 
     async def entries(self) -> list[SecretEntry]:
-        envelopes = {each.record.name: each.record.envelope for each in await self.every()}
-        return [dataclasses.replace(entry, source=envelopes[entry.name]) for entry in await super().entries()]
+        sealed = {each.record.name: each.record.sealed for each in await self.every()}
+        return [dataclasses.replace(entry, source=sealed[entry.name]) for entry in await super().entries()]
 
 
-class PrintsEnvelopes(SecretFault):
+class PrintsWhatIsSealed(SecretFault):
     """What is read is printed with all it holds."""
 
-    caught_by = SecretPromises.test_whoever_prints_a_secret_prints_no_envelope
+    caught_by = SecretPromises.test_whoever_prints_a_secret_prints_no_sealed_text
 
     async def get(self, name: str) -> Stored[SealedSecret] | None:
         read = await super().get(name)
         if read is None:
             return None
-        secret = replace(read.record, key_id=read.record.envelope)
+        secret = replace(read.record, key_id=read.record.sealed)
         return Stored(read.key, secret, read.revision, read.written_at)
 
 
@@ -126,7 +126,7 @@ class SealsItsOwnWay(SecretFault):
     caught_by = SecretPromises.test_what_one_node_seals_every_node_reads_still_sealed
 
     async def set(self, secret: SealedSecret, *, expected: Revision | None) -> Revision:
-        return await super().set(replace(secret, envelope=secret.envelope.upper()), expected=expected)  # pyright: ignore[reportArgumentType]
+        return await super().set(replace(secret, sealed=secret.sealed.upper()), expected=expected)  # pyright: ignore[reportArgumentType]
 
 
 class NewSecretFieldsAreLost(SecretFault):
@@ -166,8 +166,8 @@ SECRET_FAULTS: tuple[type[SecretFault], ...] = (
     ARepeatIsAConflict,
     UnsetsWhateverStands,
     UnsetIsForLater,
-    ListsEnvelopes,
-    PrintsEnvelopes,
+    ListsWhatIsSealed,
+    PrintsWhatIsSealed,
     SealsItsOwnWay,
     NewSecretFieldsAreLost,
     AnyNameWillDo,
