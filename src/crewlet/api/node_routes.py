@@ -16,7 +16,7 @@ open_router = APIRouter(tags=["node"])
 router = APIRouter(tags=["node"], dependencies=[NEEDS_TOKEN])
 
 
-@open_router.get("/health")
+@open_router.get("/health", response_model_exclude_none=True)
 async def health(face: Face) -> Health:
     """How the process stands; 200 as long as it lives. Needs no token."""
     return face.health()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -55,7 +55,10 @@ class NotAnAgent(CrewletError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """What this process says of itself; always answered while it lives."""
+    """What this process says of itself; always answered while it lives.
+
+    ``unproven_seconds``: for how long the teardown of a seat has failed, by handle; there only while one has.
+    """
 
     status: str
     node: str
@@ -71,6 +74,7 @@ class Health:
     stream_in_memory: bool
     models_are_real: bool
     problems: tuple[str, ...] = ()
+    unproven_seconds: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

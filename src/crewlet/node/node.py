@@ -156,6 +156,7 @@ class Node(NodeFace):
             stream_in_memory=self._settings.config.stream.is_in_memory,
             models_are_real=parts.epoch.models.are_real,
             problems=self._problems(),
+            unproven_seconds=parts.host.unproven() or None,
         )
 
     def _problems(self) -> tuple[str, ...]:

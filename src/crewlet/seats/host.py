@@ -108,8 +108,8 @@ class Host:
         return tuple(handle for handle in self._handles() if handle in self._kept and self._kept[handle].established)
 
     def missing(self) -> tuple[str, ...]:
-        """The handles of the seats that this node alone should run and does not; none where there may be peers."""
-        if not self._config.alone:
+        """The handles of the seats that this node should run and does not; none where it has peers to run them."""
+        if len(self._sweep.nodes) > 1:
             return ()
         held = frozenset(self.held())
         return tuple(handle for handle in self._handles() if handle not in held)
@@ -209,10 +209,15 @@ class Host:
     async def _keep_beating(self) -> None:
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._config.renew_every_s):
+                async with asyncio.timeout(self._until_next_beat_s()):
                     await self._renew_now.wait()
             self._renew_now.clear()
             await self._supervised("heartbeat", self._heartbeat)
+
+    def _until_next_beat_s(self) -> float:
+        """No later than the moment at which a seat must be taken for lost: a peer may begin then."""
+        held = [kept.left_s for kept in self._kept.values() if kept.held and kept.grant is not None]
+        return min([self._config.renew_every_s, *held])
 
     async def _heartbeat(self) -> None:
         async def renew(kept: KeptSeat) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -67,9 +68,18 @@ class KeptSeat:
     def grant(self) -> int | None:
         """The epoch that work admitted here may go on under: until the lease is gone, or must be taken for gone.
 
-        A voluntary release lets the running turn end, and a teardown that is not proven races nobody (S-078).
+        A voluntary release lets the running turn end, and a teardown that is not proven races nobody (S-078). Once no
+        renew has succeeded for as long as a lease lasts, a peer may have begun: whoever was stopped or slept that long
+        acts no more before it has looked (trap 24).
         """
-        return None if self.lease is None or self._fenced else self.lease.epoch
+        return None if self.lease is None or self._fenced or self.left_s <= 0 else self.lease.epoch
+
+    @property
+    def left_s(self) -> float:
+        """For how many seconds the last successful renew still proves the lease; for ever where nobody else can claim."""
+        if self._around.config.alone:
+            return math.inf
+        return self.renewed_at_s + self._around.config.ttl_s - self._now_s()
 
     @property
     def undead_for_s(self) -> float:
@@ -112,9 +122,10 @@ class KeptSeat:
         if lease is None:
             return
         try:
-            renewed = await self._around.leases.renew(lease, ttl_s=self._around.config.ttl_s)
-        except Unavailable as error:
-            await self._unproven(lease, asked_at_s, error)
+            async with asyncio.timeout(None if math.isinf(self.left_s) else max(self.left_s, 0.0)):
+                renewed = await self._around.leases.renew(lease, ttl_s=self._around.config.ttl_s)
+        except (Unavailable, TimeoutError) as error:
+            await self._unproven(lease, str(error) or "no answer in time")
             return
         if self.lease is not lease:
             return
@@ -181,11 +192,11 @@ class KeptSeat:
         _log.info("seat_attached", seat=self.handle, epoch=lease.epoch)
         self._around.hooks.on_established(self.handle)
 
-    async def _unproven(self, lease: Lease, asked_at_s: float, error: Unavailable) -> None:
-        _log.warning("seat_renew_unknown", seat=self.handle, error=str(error))
+    async def _unproven(self, lease: Lease, why: str) -> None:
+        _log.warning("seat_renew_unknown", seat=self.handle, error=why)
         if self.lease is not lease or self.undead:
             return
-        if asked_at_s - self.renewed_at_s > self._around.config.ttl_s:
+        if self.left_s <= 0:
             self._lose()
             return
         await self._around.hooks.on_unproven(self.handle)

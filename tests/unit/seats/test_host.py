@@ -96,7 +96,7 @@ class _World:
 async def world() -> AsyncIterator[_World]:
     clock = _SleepyClock()
     leases, hooks = _Flaky(clock), _Hooks()
-    config = HostConfig(owner="node-0:1", node_id="node-0", ttl_s=_TTL_S, alone=True)
+    config = HostConfig(owner="node-0:1", node_id="node-0", ttl_s=_TTL_S)
     host = Host(leases=leases, hooks=hooks, clock=clock, config=config)
     yield _World(clock, leases, hooks, host)
     await host.release_all()
