@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from benchmarks import (
+    budget_charges,
     memory,
     queue_batches,
     queue_hand_overs,
@@ -27,6 +28,7 @@ MEASUREMENTS: Final[tuple[Measurement, ...]] = (
     *queue_singles.MEASUREMENTS,
     *queue_hand_overs.MEASUREMENTS,
     *queue_mailboxes.MEASUREMENTS,
+    *budget_charges.MEASUREMENTS,
     *turn_cost.MEASUREMENTS,
     *memory.MEASUREMENTS,
 )
