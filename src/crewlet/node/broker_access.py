@@ -5,9 +5,21 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from crewlet.backends.nats import BrokerConfig, Connection, EmbeddedBroker, JetStream, Storage, TlsFiles, connect
+from crewlet.backends.nats import (
+    BrokerConfig,
+    ClusterSettings,
+    Connection,
+    EmbeddedBroker,
+    JetStream,
+    Storage,
+    TlsFiles,
+    connect,
+    wait_current,
+    wait_for_peers,
+)
+from crewlet.base import limits
 from crewlet.base.ids import Ids
-from crewlet.config import NodeConfig, StreamConfig
+from crewlet.config import ClusterConfig, NodeConfig, StreamConfig
 
 __all__ = ["BrokerAccess", "open_broker"]
 
@@ -32,19 +44,44 @@ async def open_broker(config: NodeConfig, ids: Ids, stack: AsyncExitStack) -> Br
     if config.stream.type == "nats":
         connection = await _dial(config.stream, name=config.node_id, ids=ids)
         stack.push_async_callback(connection.close)
-        return BrokerAccess(connection, JetStream(connection), "file", None)
+        wait_s = limits.STREAM_CREATE_WAIT_S if config.stream.replicas > 1 else 0.0
+        return BrokerAccess(connection, JetStream(connection, peers_wait_s=wait_s), "file", None)
+    return await _start(config, config.stream, ids, stack)
+
+
+async def _start(config: NodeConfig, stream: StreamConfig, ids: Ids, stack: AsyncExitStack) -> BrokerAccess:
     broker = EmbeddedBroker(
         BrokerConfig(
-            store_dir=config.stream.store_dir,
-            sync_interval_s=config.stream.sync_interval_s,
-            binary="" if config.stream.server_binary is None else str(config.stream.server_binary),
+            store_dir=stream.store_dir,
+            sync_interval_s=stream.sync_interval_s,
+            binary="" if stream.server_binary is None else str(stream.server_binary),
+            name=config.node_id,
+            cluster=None if stream.cluster is None else _settings(stream.cluster),
         )
     )
     await broker.start()
     stack.push_async_callback(broker.stop)
     connection = await connect(broker.urls, seed=broker.seed, name=config.node_id, ids=ids)
     stack.push_async_callback(connection.close)
-    return BrokerAccess(connection, JetStream(connection), broker.storage, broker)
+    if stream.cluster is None:
+        return BrokerAccess(connection, JetStream(connection), broker.storage, broker)
+    await wait_for_peers(
+        connection, cluster=stream.cluster.name, peers=stream.cluster.peers, last_words=broker.last_words
+    )
+    await wait_current(connection, member=config.node_id)
+    api = JetStream(connection, peers_wait_s=limits.STREAM_CREATE_WAIT_CLUSTERED_S)
+    return BrokerAccess(connection, api, broker.storage, broker)
+
+
+def _settings(cluster: ClusterConfig) -> ClusterSettings:
+    return ClusterSettings(
+        name=cluster.name,
+        host=cluster.host,
+        port=cluster.port,
+        peers=cluster.peers,
+        advertise=cluster.advertise,
+        secret=cluster.secret,
+    )
 
 
 async def _dial(stream: StreamConfig, *, name: str, ids: Ids) -> Connection:

@@ -74,7 +74,13 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
     queue.add_publish_listener(activities.listen)
     await queue.start()
     stores = await open_stores(
-        access, BucketMarks(database), lease_ttl_s=config.lease_ttl_s, clock=clock, ids=ids, stack=stack
+        access,
+        BucketMarks(database),
+        lease_ttl_s=config.lease_ttl_s,
+        replicas=config.stream.replicas,
+        clock=clock,
+        ids=ids,
+        stack=stack,
     )
     return Ground(
         access=access,
@@ -97,6 +103,7 @@ def _queue_config(stream: StreamConfig) -> QueueConfig:
         event_max_bytes=stream.event_max_bytes,
         config_max_bytes=stream.config_max_bytes,
         dead_letter_max_bytes=stream.dead_letter_max_bytes,
+        replicas=stream.replicas,
     )
 
 

@@ -29,7 +29,7 @@ from crewlet.node.shared_tools import start_shared_tools
 from crewlet.node.turn_runner import CompanyEpoch, TurnRunner
 from crewlet.notify import NotificationService, OperatorSource
 from crewlet.org import Organization
-from crewlet.seats import Host, HostConfig, PlacedSeat
+from crewlet.seats import Host, HostConfig, PlacedSeat, Placement
 from crewlet.tools import LookupColleague, ToolHost
 from crewlet.tracing import Tracer, open_export
 from crewlet.turns import TurnEngine
@@ -213,7 +213,10 @@ def _host(config: NodeConfig, ground: Ground, leases: Leases, company: _Company,
 
 def placed_seats(organization: Organization) -> list[PlacedSeat]:
     """The agent seats of the company, in its order."""
-    return [PlacedSeat(seat.handle) for seat in organization.agent_seats]
+    return [
+        PlacedSeat(seat.handle, Placement(seat.placement.node, seat.placement.labels))
+        for seat in organization.agent_seats
+    ]
 
 
 def _ttl_in_force(config: NodeConfig, ground: Ground) -> float:

@@ -33,7 +33,14 @@ class _Found:
 
 
 async def open_stores(
-    access: BrokerAccess, marks: BucketMarks, *, lease_ttl_s: float, clock: Clock, ids: Ids, stack: AsyncExitStack
+    access: BrokerAccess,
+    marks: BucketMarks,
+    *,
+    lease_ttl_s: float,
+    replicas: int,
+    clock: Clock,
+    ids: Ids,
+    stack: AsyncExitStack,
 ) -> Mapping[str, NatsRecordStore]:
     """A store for each slot of the table, by the slot's name.
 
@@ -43,7 +50,7 @@ async def open_stores(
     Raises ``StartRefused``, ``Unavailable``.
     """
     slots = [leases_slot(lease_ttl_s) if slot is LEASES else slot for slot in SLOTS]
-    buckets = await open_buckets(access.api, slots, storage=access.storage, ids=ids, clock=clock)
+    buckets = await open_buckets(access.api, slots, storage=access.storage, replicas=replicas, ids=ids, clock=clock)
     found = [_Found(slot=slot, bucket=buckets[slot.name]) for slot in slots]
     if access.storage == "file":
         remembered = await marks.read()

@@ -10,7 +10,7 @@ from crewlet.org.names import AGENT_NAMESPACE, UnitKey, agent_id_for, is_handle,
 from crewlet.org.organization import Organization, TurnLimits
 from crewlet.org.organize import organize
 from crewlet.org.rules import company_problems
-from crewlet.org.seats import Seat, SeatKind, Unit
+from crewlet.org.seats import Seat, SeatKind, SeatPlacement, Unit
 from crewlet.org.tool_servers import ToolHints, ToolServer
 from crewlet.org.variable_references import (
     VARIABLE_REFERENCE,
@@ -36,6 +36,7 @@ __all__ = [
     "Required",
     "Seat",
     "SeatKind",
+    "SeatPlacement",
     "SkippedModel",
     "Texts",
     "ToolHints",

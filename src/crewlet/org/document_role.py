@@ -72,6 +72,15 @@ class ContactDocument(DocumentPart):
     """The id of one of the node file's ``api.auth.tokens``: what that token does is this person's doing."""
 
 
+class PlacementDocument(DocumentPart):
+    """Which nodes may run the seat: both must hold, compared exactly. It only narrows."""
+
+    node: str = ""
+    """A node's id. Labels are the better choice: they outlive the machine."""
+    labels: dict[str, str] = Field(default_factory=dict[str, str])
+    """Labels that the node carries (``node.labels`` in its file)."""
+
+
 class RoleDocument(DocumentPart):
     """One seat: an agent, or a human colleague."""
 
@@ -104,7 +113,8 @@ class RoleDocument(DocumentPart):
     mcp_env: NestedVariables = Field(default_factory=dict[str, dict[str, str]])
     """By tool server: environment variables (stdio) or headers (http) of this seat's own connection."""
     token_budget: Annotated[object, Later()] = None
-    placement: Annotated[object, Later()] = None
+    placement: PlacementDocument = PlacementDocument()
+    """Agents only. Empty: any node may run it."""
     integrations: Annotated[object, Later()] = None
     project: Annotated[object, Later()] = None
     space: Annotated[object, Later()] = None

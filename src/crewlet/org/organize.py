@@ -16,7 +16,7 @@ from crewlet.org.names import UnitKey, agent_id_for
 from crewlet.org.organization import Organization, TurnLimits
 from crewlet.org.references import Relations, relations_of
 from crewlet.org.rules import company_problems
-from crewlet.org.seats import Seat, Unit
+from crewlet.org.seats import Seat, SeatPlacement, Unit
 from crewlet.org.tool_servers import ToolHints, ToolServer
 from crewlet.org.walk import Chart, PlacedRole, PlacedUnit, chart_of
 
@@ -69,6 +69,7 @@ def _seat(company: str, role: PlacedRole, relations: Relations) -> Seat:
         contact=MappingProxyType({kind: value for kind, value in written.contact if value}),
         manages=relations.manages[role.handle],
         models=_pick(written),
+        placement=SeatPlacement(written.placement.node, tuple(sorted(written.placement.labels.items()))),
         mcp_env=_mcp_env(role),
     )
 

@@ -18,6 +18,7 @@ _AGENTS_ONLY: Final = (
     "llm",
     "llm_review",
     "mcp_env",
+    "placement",
 )
 _HUMANS_ONLY: Final = ("availability", "contact")
 _LITERAL_OR_REFERENCE: Final = re.compile(rf"[^${{}}]+|{VARIABLE_REFERENCE}")

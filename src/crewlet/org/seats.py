@@ -15,6 +15,14 @@ __all__ = ["Seat", "SeatKind", "Unit"]
 SeatKind = Literal["agent", "human"]
 
 
+@dataclass(frozen=True, slots=True)
+class SeatPlacement:
+    """Which nodes may run a seat: that of this id, those that carry these labels; nothing said, any."""
+
+    node: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
     """One seat, an agent's or a human's, with what its unit hands down already merged in.
@@ -37,6 +45,7 @@ class Seat:
     contact: Mapping[str, str]
     manages: tuple[Handle, ...]
     models: ModelPick
+    placement: SeatPlacement
     mcp_env: Mapping[str, Mapping[str, str]] = field(repr=False)
 
     @property

@@ -82,7 +82,6 @@ def test_an_unknown_key_is_refused_with_its_path_and_the_likely_one(
         ("turn_engine: {delegation: {max_tasks_per_call: 2}}", "turn_engine.delegation"),
         ("providers: {embeddings: {type: openai}}", "providers.embeddings"),
         ("providers: {sandbox: {x: 1}}", "providers.sandbox"),
-        ("roles: [{name: a, placement: {node: n}}]", "roles[0].placement"),
         ("roles: [{name: a, token_budget: {day: 1}}]", "roles[0].token_budget"),
         ("roles: [{name: a, schedules: [{}]}]", "roles[0].schedules"),
         ("roles: [{name: a, sandbox: {enabled: true}}]", "roles[0].sandbox"),
