@@ -47,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     _run(commands)
     _ask(commands)
     _seats(commands)
+    _fleet(commands)
     _events(commands)
     _mailboxes(commands)
     _dlq(commands)
@@ -104,6 +105,12 @@ def _ask(commands: _Commands) -> None:
 
 def _seats(commands: _Commands) -> None:
     parser = _add(commands, "seats", "Show the company's seats and what they do.", ("read_commands", "seats"))
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    _node_options(parser)
+
+
+def _fleet(commands: _Commands) -> None:
+    parser = _add(commands, "fleet", "Show the nodes and who runs which seat.", ("fleet_command", "fleet"))
     parser.add_argument("--json", action="store_true", help="print JSON")
     _node_options(parser)
 
@@ -203,6 +210,9 @@ def _letter_filters(parser: argparse.ArgumentParser) -> None:
 def _init(commands: _Commands) -> None:
     parser = _add(commands, "init", "Write a small commented company to start from.", ("file_commands", "init"))
     parser.add_argument("directory", help="where to write it; existing files are never overwritten")
+    parser.add_argument(
+        "--fleet", type=int, default=None, metavar="N", help="N node files that run it together (3 to 5)"
+    )
 
 
 def _validate(commands: _Commands) -> None:

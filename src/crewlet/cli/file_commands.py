@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import secrets
 import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 from crewlet.cli.client import environment
 from crewlet.cli.own_name import own_name
 
 __all__ = ["init", "schema", "validate"]
+
+_SECRET_BYTES: Final = 24
 
 
 def init(options: argparse.Namespace) -> int:
@@ -19,10 +24,32 @@ def init(options: argparse.Namespace) -> int:
     from crewlet.config import write_starter
 
     directory = Path(options.directory)
-    for path in write_starter(directory):
-        sys.stdout.write(f"wrote {path}\n")
+    if options.fleet is not None:
+        return _init_fleet(directory, options.fleet)
+    _tell_written(write_starter(directory))
     sys.stdout.write(f"next: cd {shlex.quote(str(directory))} && {own_name(seen_from=directory)} run\n")
     return 0
+
+
+def _init_fleet(directory: Path, size: int) -> int:
+    from crewlet.config import fleet_node_names, write_fleet
+
+    _tell_written(write_fleet(directory, size, secret=secrets.token_hex(_SECRET_BYTES)))
+    program, names = own_name(seen_from=directory), fleet_node_names(size)
+    lines = [
+        f"next: cd {shlex.quote(str(directory))}, then each in a shell of its own:",
+        *(f"  {program} run -c {name}.yaml" for name in names),
+        f"The first start waits for all {size}; later a majority is enough. Then ask any of them:",
+        f'  {program} ask -c {names[0]}.yaml ceo "What should we build first?"',
+        "The node files hold the secret by which members know each other: they are for you alone (mode 0600).",
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+def _tell_written(paths: Iterable[Path]) -> None:
+    for path in paths:
+        sys.stdout.write(f"wrote {path}\n")
 
 
 def validate(options: argparse.Namespace) -> int:

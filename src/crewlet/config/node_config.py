@@ -8,7 +8,16 @@ from typing import Literal
 
 from crewlet.base.ids import NodeId
 
-__all__ = ["ApiConfig", "ApiToken", "LoggingConfig", "NodeAddress", "NodeConfig", "StreamConfig", "TlsConfig"]
+__all__ = [
+    "ApiConfig",
+    "ApiToken",
+    "ClusterConfig",
+    "LoggingConfig",
+    "NodeAddress",
+    "NodeConfig",
+    "StreamConfig",
+    "TlsConfig",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +30,27 @@ class TlsConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterConfig:
+    """The cluster that the embedded broker is a member of. ``peers`` are the other members, each as host:port.
+
+    ``advertise`` is empty where the others reach this member at ``host`` and ``port``; ``secret`` where none is asked.
+    """
+
+    name: str
+    host: str
+    port: int
+    peers: tuple[str, ...]
+    advertise: str = ""
+    secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamConfig:
     """The broker. ``store_dir`` of ``None`` is memory (embedded) or the broker's own business (nats).
 
     ``sync_interval_s`` of ``None``: what is acknowledged is on the disk. ``server_binary`` replaces the program that
     comes packaged. ``tls`` is ``None`` where none is configured. A ``max_bytes`` of 0 leaves the size to the queue.
+    ``cluster`` is ``None`` for a broker of this node alone; ``replicas`` is how many brokers keep each message.
     """
 
     type: Literal["embedded", "nats"]
@@ -36,6 +61,8 @@ class StreamConfig:
     event_max_bytes: int = 0
     config_max_bytes: int = 0
     dead_letter_max_bytes: int = 0
+    replicas: int = 1
+    cluster: ClusterConfig | None = None
     server_binary: Path | None = None
     url: str = field(default="", repr=False)
     credentials: Path | None = None

@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
 from crewlet.base import limits
 from crewlet.config.node_file_part import FromText, parse_duration_s
-from crewlet.org import DocumentPart, Later, refused
+from crewlet.org import DocumentPart, Later, Required, refused
 
-__all__ = ["StreamSection", "TlsSection"]
+__all__ = ["ClusterSection", "StreamSection", "TlsSection"]
+
+_CLUSTER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_PRINTABLE: Final = re.compile(r"[!-~]+")
 
 
-def _one_replica(replicas: int) -> int:
-    if replicas != 1:
-        raise refused("anything but one replica is not supported yet", "remove this field")
+def _replicas(replicas: int) -> int:
+    if replicas not in (0, 1, 3):
+        raise refused(
+            f"{replicas} copies are not offered: two survive no more than one does",
+            "write 1 or 3, or 0 for the default",
+        )
     return replicas
+
+
+def _cluster_name(name: str) -> str:
+    if name and _CLUSTER_NAME.fullmatch(name) is None:
+        raise refused("is no valid name of a cluster", "a letter or digit, then letters, digits, `.`, `_`, `-`")
+    return name
+
+
+def _secret(secret: str) -> str:
+    if secret and (_PRINTABLE.fullmatch(secret) is None or len(secret) < limits.CLUSTER_SECRET_MIN_CHARS):
+        raise refused(
+            f"is no secret: at least {limits.CLUSTER_SECRET_MIN_CHARS} printable ASCII characters without spaces",
+            "make one, for example with `openssl rand -hex 24`, the same for every member",
+        )
+    return secret
 
 
 def _sync(text: str) -> str:
@@ -44,6 +66,23 @@ class TlsSection(DocumentPart):
     """The path of the key's file."""
 
 
+class ClusterSection(DocumentPart):
+    """The embedded brokers of a fleet as members of one cluster. Every member has a node file of its own."""
+
+    name: Annotated[str, AfterValidator(_cluster_name)] = ""
+    """The same in every member."""
+    host: Required = "127.0.0.1"
+    """Where this member listens for the others."""
+    port: Annotated[int, Field(ge=0, le=65535), FromText()] = 0
+    """The port that it listens on for them; required in a cluster."""
+    peers: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    """The other members, each as host:port or nats://host:port of what it listens on for members."""
+    advertise: str = ""
+    """host:port under which the others reach this member, where that is not where it listens."""
+    secret: Annotated[str, AfterValidator(_secret)] = Field(default="", repr=False)
+    """The same in every member; who knows it may join. Required where ``host`` is not loopback."""
+
+
 class StreamSection(DocumentPart):
     """Where mail and records are kept."""
 
@@ -54,7 +93,7 @@ class StreamSection(DocumentPart):
     server_binary: str = ""
     """Embedded only: the nats-server program, where the packaged one does not serve this machine."""
     sync: Annotated[str, AfterValidator(_sync)] = "always"
-    """Embedded only: when what was acknowledged is on the disk. A duration needs three replicas."""
+    """Embedded only: when what was acknowledged is on the disk. A duration needs three replicas on three machines."""
     url: str = Field(default="", repr=False)
     """Nats only; a list separated by commas will do."""
     credentials: str = ""
@@ -74,9 +113,11 @@ class StreamSection(DocumentPart):
     """The most bytes of configuration nudges; the oldest give way. 0 means 64 MiB."""
     dead_letter_max_bytes: _StreamSize = 0
     """The most bytes of dead letters. Where they are full, a further one stays in its mailbox. 0 means 2 GiB."""
-    replicas: Annotated[int, AfterValidator(_one_replica), FromText()] = 1
+    replicas: Annotated[int, AfterValidator(_replicas), FromText()] = 0
+    """How many members keep a copy of everything: 1 or 3; 0 means 3 in a cluster of our own and 1 elsewhere."""
+    cluster: ClusterSection = ClusterSection()
+    """Embedded only."""
     debug: Annotated[object, Later(default=False)] = False
-    cluster: Annotated[object, Later()] = None
     leaf: Annotated[object, Later()] = None
     tracker_retention: Annotated[object, Later()] = None
     store_max_bytes: Annotated[object, Later()] = None

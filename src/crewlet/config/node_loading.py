@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from crewlet.base.errors import ConfigError, Problem
 from crewlet.config.document_paths import Location, path_text, texts
-from crewlet.config.node_config import NodeAddress, NodeConfig
+from crewlet.config.node_config import NodeAddress, NodeConfig, StreamConfig
 from crewlet.config.node_file import NodeFile
 from crewlet.config.node_settle import address_of, settle
 from crewlet.config.other_file import COMPANY_KEYS_ELSEWHERE
@@ -100,6 +100,7 @@ def _expanded(value: object, variables: Variables) -> object:
 def _warnings(source: Source, config: NodeConfig, file: Path) -> Iterator[Problem]:
     if config.stream.is_in_memory:
         yield Problem("stream.store_dir", "streams are in memory: mail and records end with the process", "set a path")
+    yield from _cluster_warnings(config.stream)
     literal = [path_text(location) for location, text in texts(source.values) if _is_literal_credential(location, text)]
     if literal and _readable_by_others(file):
         for path in literal:
@@ -108,10 +109,22 @@ def _warnings(source: Source, config: NodeConfig, file: Path) -> Iterator[Proble
             )
 
 
+def _cluster_warnings(stream: StreamConfig) -> Iterator[Problem]:
+    if stream.cluster is None:
+        return
+    if stream.replicas == 1:
+        yield Problem(
+            "stream.replicas", "one copy in a cluster: when a member is lost, what it alone kept is lost", "write 3"
+        )
+    if not stream.cluster.secret:
+        yield Problem("stream.cluster.secret", "without one, any program on this machine may join", "set one")
+
+
 def _is_literal_credential(location: Sequence[str | int], text: str) -> bool:
     if location == ("stream", "url"):
         return any(credential_in_url(url.strip()) for url in text.split(","))
-    is_token: bool = location == ("stream", "token") or _is_api_token(tuple(location))
+    is_secret = location in {("stream", "token"), ("stream", "cluster", "secret")}
+    is_token: bool = is_secret or _is_api_token(tuple(location))
     return is_token and bool(text) and not variable_names(text)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,8 @@ from pydantic_core import PydanticCustomError
 from crewlet.base import limits
 from crewlet.base.errors import ConfigError, Problem
 from crewlet.base.ids import NodeId
+from crewlet.config.network_addresses import is_loopback
+from crewlet.config.node_cluster import cluster_of, cluster_problems, replicas_of
 from crewlet.config.node_config import (
     ApiConfig,
     ApiToken,
@@ -23,9 +24,10 @@ from crewlet.config.node_config import (
     TlsConfig,
 )
 from crewlet.config.node_file import AuthSection, NodeFile, check_node_id
+from crewlet.config.node_file_part import parse_duration_s
 from crewlet.config.node_file_stream import StreamSection
 
-__all__ = ["address_of", "is_loopback", "settle"]
+__all__ = ["address_of", "settle"]
 
 _EVENT_RETENTION_HOURS: Final = 720
 _DEFAULT_NODE_ID: Final = "node-0"
@@ -41,6 +43,7 @@ def settle(written: NodeFile, file: Path, env: Mapping[str, str]) -> NodeConfig:
     problems = (
         *_node_id_problems(node_id, is_written=bool(written.node.id)),
         *_stream_problems(written.stream),
+        *cluster_problems(written),
         *_coordination_problems(written),
         *_api_problems(written.api.host, written.api.port, written.api.auth),
     )
@@ -74,16 +77,6 @@ def address_of(written: NodeFile, file: Path, env: Mapping[str, str]) -> NodeAdd
     return NodeAddress(written.api.host, written.api.port, token_file)
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a listener on ``host`` is reachable from this machine alone."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
 @dataclass(frozen=True, slots=True)
 class _Paths:
     """Paths as they are written: relative to the file's folder, or under the person's home."""
@@ -112,12 +105,14 @@ def _stream(written: StreamSection, paths: _Paths, data_dir: Path) -> StreamConf
         type=written.type,
         store_dir=store_dir if is_embedded else None,
         server_binary=paths.maybe(written.server_binary),
-        sync_interval_s=None,
+        sync_interval_s=None if written.sync == "always" else parse_duration_s(written.sync),
         event_retention_s=3600.0 * (written.event_retention_hours or _EVENT_RETENTION_HOURS),
         mailbox_max_bytes=written.mailbox_max_bytes,
         event_max_bytes=written.event_max_bytes,
         config_max_bytes=written.config_max_bytes,
         dead_letter_max_bytes=written.dead_letter_max_bytes,
+        replicas=replicas_of(written),
+        cluster=cluster_of(written),
         url=written.url,
         credentials=paths.maybe(written.credentials),
         token=written.token,
@@ -141,12 +136,6 @@ def _stream_problems(stream: StreamSection) -> Iterator[Problem]:
                 yield Problem(f"stream.{field}", "is for type nats only", "remove it, or set `stream.type: nats`")
     else:
         yield from _dial_problems(stream)
-    if stream.sync != "always":
-        yield Problem(
-            "stream.sync",
-            "a duration loses acknowledged mail when the machine fails, unless three replicas hold it",
-            "set it to always",
-        )
 
 
 def _coordination_problems(written: NodeFile) -> Iterator[Problem]:

@@ -12,6 +12,7 @@ from crewlet.base.clock import Clock
 from crewlet.base.ids import Ids
 from crewlet.config import NodeConfig, StreamConfig, prepare_data_directory
 from crewlet.coordination import CHANNELS, LEDGER, Channels, Ledger, RecordStore
+from crewlet.node.bring_up import bring_up_s, brought_up
 from crewlet.node.broker_access import BrokerAccess, open_broker
 from crewlet.node.broker_writes import BrokerWrites
 from crewlet.node.seat_activity import SeatActivities
@@ -72,16 +73,21 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
     stack.push_async_callback(writes.close)
     queue.add_publish_listener(event_log.listener())
     queue.add_publish_listener(activities.listen)
-    await queue.start()
-    stores = await open_stores(
-        access,
-        BucketMarks(database),
-        lease_ttl_s=config.lease_ttl_s,
-        replicas=config.stream.replicas,
-        clock=clock,
-        ids=ids,
-        stack=stack,
-    )
+    patience_s = bring_up_s(config.stream)
+    await brought_up("streams", queue.start, within_s=patience_s)
+
+    async def stores_opened() -> Mapping[str, RecordStore]:
+        return await open_stores(
+            access,
+            BucketMarks(database),
+            lease_ttl_s=config.lease_ttl_s,
+            replicas=config.stream.replicas,
+            clock=clock,
+            ids=ids,
+            stack=stack,
+        )
+
+    stores = await brought_up("buckets", stores_opened, within_s=patience_s)
     return Ground(
         access=access,
         queue=queue,

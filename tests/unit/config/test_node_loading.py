@@ -138,9 +138,7 @@ def test_a_mistyped_reference_does_not_pass_as_text(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "path"),
     [
-        ("stream: {cluster: {name: c}}", "stream.cluster"),
         ("stream: {leaf: {urls: [x]}}", "stream.leaf"),
-        ("stream: {replicas: 3}", "stream.replicas"),
         ("retention: {min_age: 5}", "retention"),
         ("secrets: {active_key_id: k}", "secrets"),
         ("store: {objects: {type: s3}}", "store.objects"),

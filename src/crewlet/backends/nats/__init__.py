@@ -1,6 +1,7 @@
 """The broker process, the one connection, and the queue and the record store on JetStream."""
 
 from crewlet.backends.nats.buckets import OpenedBucket, open_bucket, open_buckets
+from crewlet.backends.nats.cluster_waits import wait_current, wait_for_peers
 from crewlet.backends.nats.connection import Connection, connect
 from crewlet.backends.nats.dead_letter_box import DeadLetterBox
 from crewlet.backends.nats.embedded_broker import BrokerConfig, EmbeddedBroker
@@ -9,10 +10,12 @@ from crewlet.backends.nats.jetstream_types import Storage
 from crewlet.backends.nats.link import TlsFiles
 from crewlet.backends.nats.queue import JetStreamQueue
 from crewlet.backends.nats.records import NatsRecordStore
+from crewlet.backends.nats.server_config import ClusterSettings
 from crewlet.backends.nats.wire import Wire
 
 __all__ = [
     "BrokerConfig",
+    "ClusterSettings",
     "Connection",
     "DeadLetterBox",
     "EmbeddedBroker",
@@ -26,4 +29,6 @@ __all__ = [
     "connect",
     "open_bucket",
     "open_buckets",
+    "wait_current",
+    "wait_for_peers",
 ]

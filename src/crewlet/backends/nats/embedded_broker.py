@@ -15,9 +15,10 @@ import structlog
 
 from crewlet.backends.nats.binary import ServerBinary, find_server
 from crewlet.backends.nats.jetstream_types import Storage
-from crewlet.backends.nats.server_config import ServerSettings
+from crewlet.backends.nats.server_config import ClusterSettings, ServerSettings
 from crewlet.backends.nats.server_process import ServerFiles, ServerProcess
 from crewlet.backends.nats.store_lock import StoreLock
+from crewlet.backends.nats.store_membership import claim_store
 from crewlet.base import limits
 from crewlet.base.errors import StartRefused
 from crewlet.base.tasks import Tasks
@@ -33,12 +34,15 @@ class BrokerConfig:
 
     ``store_dir`` of ``None`` keeps everything in memory. ``sync_interval_s`` of ``None`` has each write on disk before
     it is acknowledged; a number of seconds bounds what a power cut may lose. ``binary`` names another program to run.
+    ``name`` is the node's, the same for ever on one store; ``cluster`` is ``None`` for a broker that is alone.
     """
 
     store_dir: Path | None
     sync_interval_s: float | None = None
     binary: str = ""
     lock_wait_s: float = limits.STORE_DIR_LOCK_WAIT_S
+    name: str = "crewlet"
+    cluster: ClusterSettings | None = None
 
 
 class EmbeddedBroker:
@@ -93,6 +97,7 @@ class EmbeddedBroker:
             self._directory = self._directory.absolute()
             self._lock = StoreLock(self._directory)
             await self._lock.acquire(self._config.lock_wait_s)
+            await asyncio.to_thread(self._claim, self._directory)
             settings = self._settings(binary, self._directory)
             await self._launch(binary, settings, self._directory)
         except BaseException:
@@ -104,6 +109,10 @@ class EmbeddedBroker:
         """End the program that runs; it is started again as after a crash."""
         if self._server is not None:
             await self._server.stop()
+
+    async def last_words(self) -> list[str]:
+        """The last lines that the broker said and that do not only report progress."""
+        return [] if self._server is None else await self._server.last_words()
 
     @property
     def directory(self) -> Path | None:
@@ -123,6 +132,13 @@ class EmbeddedBroker:
             await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
             self._directory = None
 
+    def _claim(self, directory: Path) -> None:
+        cluster = self._config.cluster
+        try:
+            claim_store(directory, member=self._config.name, cluster="" if cluster is None else cluster.name)
+        except OSError as error:
+            raise StartRefused(f"cannot write to the store directory {directory}: {error.strerror}") from error
+
     def _settings(self, binary: ServerBinary, directory: Path) -> ServerSettings:
         files = ServerFiles(directory)
         return ServerSettings(
@@ -131,6 +147,8 @@ class EmbeddedBroker:
             log_file=files.log,
             user_public_key=self._public_key,
             version=binary.version,
+            name=self._config.name,
+            cluster=self._config.cluster,
             sync_interval_s=self._config.sync_interval_s,
         )
 

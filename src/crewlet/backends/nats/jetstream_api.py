@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
+import structlog
 
 from crewlet.backends.nats.jetstream_types import (
     CONSUMER_NOT_FOUND,
@@ -21,14 +22,17 @@ from crewlet.backends.nats.jetstream_types import (
     StoredMessage,
     StreamConfig,
     StreamInfo,
+    awaits_peers,
 )
 from crewlet.backends.nats.message_headers import parse_headers
+from crewlet.backends.nats.patience import Patience
 from crewlet.backends.nats.wire import NoResponders, NotDone, Wire
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 
 __all__ = ["JetStream"]
 
+_log = structlog.get_logger(__name__)
 _T = TypeVar("_T")
 
 _NO_LEADER: Final = frozenset({10006, 10007, 10008, 10009})
@@ -39,12 +43,16 @@ class JetStream:
     """Requests to JetStream over one wire.
 
     Each raises ``ApiError`` where the broker said no, and ``Unavailable`` when nobody answered in ``timeout_s``; an
-    answer that says only that there is no leader now is asked again until then.
+    answer that says only that there is no leader now is asked again until then. A stream that too few members are there
+    to keep is asked for again for ``peers_wait_s``.
     """
 
-    def __init__(self, wire: Wire, *, timeout_s: float = limits.BROKER_REQUEST_TIMEOUT_S) -> None:
+    def __init__(
+        self, wire: Wire, *, timeout_s: float = limits.BROKER_REQUEST_TIMEOUT_S, peers_wait_s: float = 0.0
+    ) -> None:
         self._wire = wire
         self._timeout_s = timeout_s
+        self._peers_wait_s = peers_wait_s
 
     @property
     def wire(self) -> Wire:
@@ -57,7 +65,20 @@ class JetStream:
 
     async def stream_create(self, config: StreamConfig) -> StreamInfo:
         """The stream exists as configured; the same again is harmless, another configuration an ``ApiError`` 10058."""
-        return await self._ask(f"STREAM.CREATE.{config.name}", config, StreamInfo)
+        patience = Patience(self._peers_wait_s)
+        while True:
+            try:
+                info = await self._ask(f"STREAM.CREATE.{config.name}", config, StreamInfo)
+            except ApiError as error:
+                if not awaits_peers(error) or patience.is_over():
+                    raise
+            else:
+                if patience.waited_s > limits.STREAM_CREATE_SLOW_S:
+                    _log.warning("jetstream_stream_slow", stream=config.name, took_s=round(patience.waited_s, 1))
+                return info
+            if patience.speaks():
+                _log.warning("jetstream_stream_awaiting_peers", stream=config.name, copies=config.num_replicas)
+            await asyncio.sleep(limits.STREAM_CREATE_PAUSE_S)
 
     async def stream_update(self, config: StreamConfig) -> StreamInfo:
         """Change a stream's settings; what ``config`` leaves out goes back to the broker's default."""
@@ -77,6 +98,11 @@ class JetStream:
         """The names of every stream of the account."""
         pages = self._pages("STREAM.NAMES", _StreamNamesPage, lambda page: page.streams)
         return [*{name: None async for name in pages}]
+
+    async def stream_infos(self) -> list[StreamInfo]:
+        """Every stream of the account, as their leaders know them; one without a leader may be missing."""
+        pages = self._pages("STREAM.LIST", _StreamInfosPage, lambda page: page.streams)
+        return [*{info.config.name: info async for info in pages}.values()]
 
     async def stream_delete(self, name: str) -> bool:
         """Delete a stream and all it holds; ``False`` where there was none."""
@@ -271,12 +297,17 @@ class _StreamNamesPage(msgspec.Struct, frozen=True):
     streams: list[str] | None = None
 
 
+class _StreamInfosPage(msgspec.Struct, frozen=True):
+    total: int = 0
+    streams: list[StreamInfo] | None = None
+
+
 class _InfosPage(msgspec.Struct, frozen=True):
     total: int = 0
     consumers: list[ConsumerInfo] | None = None
 
 
-_PageT = TypeVar("_PageT", _NamesPage, _InfosPage, _StreamNamesPage)
+_PageT = TypeVar("_PageT", _NamesPage, _InfosPage, _StreamNamesPage, _StreamInfosPage)
 
 
 class _RawMessage(msgspec.Struct, frozen=True):

@@ -25,12 +25,14 @@ __all__ = [
     "ConsumerConfig",
     "ConsumerInfo",
     "PubAck",
+    "ReplicaInfo",
     "SequencePair",
     "Storage",
     "StoredMessage",
     "StreamConfig",
     "StreamInfo",
     "StreamState",
+    "awaits_peers",
     "full",
     "lacks_room",
     "ns",
@@ -77,6 +79,11 @@ def lacks_room(refused: ApiError) -> bool:
     return is_placement or refused.err_code in NO_ROOM
 
 
+def awaits_peers(refused: ApiError) -> bool:
+    """Whether a stream was refused since too few members are there to keep its copies; more may come."""
+    return refused.err_code == _NO_PEERS and not lacks_room(refused)
+
+
 def full(topic: str, refused: ApiError) -> MailboxFull:
     """What a publish that was refused with one of ``STREAM_FULL`` raises.
 
@@ -121,10 +128,19 @@ class StreamState(msgspec.Struct, frozen=True, kw_only=True):
     subjects: dict[str, int] | None = None
 
 
+class ReplicaInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One copy beside the leader's: whose, whether it holds what the leader does, and how many entries it lacks."""
+
+    name: str
+    current: bool = False
+    lag: int = 0
+
+
 class ClusterInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Who leads a stream; ``leader`` is empty during an election, when any member answers from its own copy."""
 
     leader: str = ""
+    replicas: list[ReplicaInfo] = []
 
 
 class StreamInfo(msgspec.Struct, frozen=True, kw_only=True):

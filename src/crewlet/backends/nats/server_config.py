@@ -1,17 +1,44 @@
-"""The text of the embedded broker's configuration file. It holds no secret: only the public half of the one login."""
+"""The text of the embedded broker's configuration file. It holds no secret: only the public half of the one login.
+
+What members of a cluster must know of one another's secret goes to the program in its environment.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
+from urllib.parse import quote
 
 from crewlet.base import limits
 
-__all__ = ["ServerSettings", "server_config"]
+__all__ = ["ClusterSettings", "ServerSettings", "server_config", "server_environment"]
 
 _ANY_PORT: Final = -1
+_SECRET_VARIABLE: Final = "BROKER_CLUSTER_SECRET"  # noqa: S105 - the name of a variable
+_ROUTES_VARIABLE: Final = "BROKER_CLUSTER_ROUTES"
+_MEMBER: Final = "member"
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSettings:
+    """A cluster and this member's place in it. ``peers`` are the others, as host:port of what they listen on.
+
+    ``advertise`` is empty where the others reach this one where it listens; ``secret`` where none is asked.
+    """
+
+    name: str
+    host: str
+    port: int
+    peers: tuple[str, ...]
+    advertise: str = ""
+    secret: str = field(default="", repr=False)
+
+
 _DEFAULT_MAX_CONSUMERS_SINCE: Final = (2, 15)
 
 
@@ -27,6 +54,8 @@ class ServerSettings:
     log_file: Path
     user_public_key: str
     version: tuple[int, int]
+    name: str = "crewlet"
+    cluster: ClusterSettings | None = None
     port: int = _ANY_PORT
     sync_interval_s: float | None = None
 
@@ -37,7 +66,7 @@ def server_config(settings: ServerSettings) -> str:
     # Since 2.15 a stream that sets no limit of its own stops at 1,000 consumers, in silence for who publishes to it.
     raised = f"default_max_consumers: {limits.BROKER_MAX_CONSUMERS}"
     return f"""\
-server_name: "crewlet"
+server_name: {_quoted(settings.name)}
 listen: "127.0.0.1:{settings.port}"
 ports_file_dir: {_quoted(settings.ports_dir)}
 log_file: {_quoted(settings.log_file)}
@@ -51,6 +80,33 @@ jetstream {{
   sync_interval: {sync}
   limits {{ {raised if settings.version >= _DEFAULT_MAX_CONSUMERS_SINCE else ""} }}
 }}
+{"" if settings.cluster is None else _cluster(settings.cluster)}"""
+
+
+def server_environment(settings: ServerSettings) -> Mapping[str, str]:
+    """The variables that the configuration refers to; they hold the cluster's secret."""
+    cluster = settings.cluster
+    if cluster is None:
+        return _NOTHING
+    login = f"{_MEMBER}:{quote(cluster.secret, safe='')}@" if cluster.secret else ""
+    routes = [f"nats-route://{login}{peer}" for peer in cluster.peers]
+    # The broker reads a variable's value as it reads its file, whose language takes JSON.
+    return {_ROUTES_VARIABLE: json.dumps(routes), _SECRET_VARIABLE: json.dumps(cluster.secret)}
+
+
+def _cluster(cluster: ClusterSettings) -> str:
+    bare = cluster.host.strip("[]")
+    host = f"[{bare}]" if ":" in bare else bare
+    login = f"  authorization {{ user: {_MEMBER}, password: ${_SECRET_VARIABLE} }}\n" if cluster.secret else ""
+    advertise = f"  advertise: {_quoted(cluster.advertise)}\n" if cluster.advertise else ""
+    # Clients stay at their own broker, which alone knows their login: they are not told of the others.
+    return f"""\
+cluster {{
+  name: {_quoted(cluster.name)}
+  listen: {_quoted(f"{host}:{cluster.port}")}
+  routes: ${_ROUTES_VARIABLE}
+  no_advertise: true
+{login}{advertise}}}
 """
 
 

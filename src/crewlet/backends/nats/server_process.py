@@ -9,13 +9,13 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from crewlet.backends.nats.binary import ServerBinary
-from crewlet.backends.nats.server_config import ServerSettings, server_config
+from crewlet.backends.nats.server_config import ServerSettings, server_config, server_environment
 from crewlet.base import limits
 from crewlet.base.errors import StartRefused
 
@@ -23,6 +23,7 @@ __all__ = ["ServerFiles", "ServerProcess"]
 
 _POLL_S: Final = 0.005
 _PROGRESS: Final = " [INF] "
+_MEMBERS_PORT_TAKEN: Final = "Error listening on router port"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +82,13 @@ class ServerProcess:
         The descriptors of ``inherit`` stay open in it. It dies with this process, whatever ends this process.
         """
         await asyncio.to_thread(files.prepare, server_config(settings))
-        server = await cls._spawn(binary, files, inherit)
+        server = await cls._spawn(binary, files, inherit, {**os.environ, **server_environment(settings)})
+        # A member may have a cluster's stores to look through first.
+        alone = settings.cluster is None
         try:
-            return server, await server.wait_listening()
+            return server, await server.wait_listening(
+                limits.BROKER_START_TIMEOUT_S if alone else limits.MEMBER_START_TIMEOUT_S
+            )
         except BaseException:
             await server.stop()
             raise
@@ -93,16 +98,16 @@ class ServerProcess:
         """The program's process id."""
         return self._process.pid
 
-    async def wait_listening(self) -> int:
+    async def wait_listening(self, timeout_s: float = limits.BROKER_START_TIMEOUT_S) -> int:
         """Return the port it listens on. Raises ``StartRefused`` when it ends, or takes too long, before it does."""
         try:
-            async with asyncio.timeout(limits.BROKER_START_TIMEOUT_S):
+            async with asyncio.timeout(timeout_s):
                 while (port := self._port()) is None:
                     if self._process.returncode is not None:
                         raise await self._refusal(f"ended with code {self._process.returncode} before it listened")
                     await asyncio.sleep(_POLL_S)
         except TimeoutError as error:
-            raise await self._refusal(f"did not listen within {limits.BROKER_START_TIMEOUT_S:g} s") from error
+            raise await self._refusal(f"did not listen within {timeout_s:g} s") from error
         return port
 
     async def wait(self) -> int:
@@ -128,7 +133,9 @@ class ServerProcess:
         return await asyncio.to_thread(self._files.tail)
 
     @classmethod
-    async def _spawn(cls, binary: ServerBinary, files: ServerFiles, inherit: Sequence[int]) -> ServerProcess:
+    async def _spawn(
+        cls, binary: ServerBinary, files: ServerFiles, inherit: Sequence[int], environment: Mapping[str, str]
+    ) -> ServerProcess:
         output = os.open(files.output, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         read_end, watch_fd = (-1, -1) if _kernel_can_tie() else os.pipe()
         tether = [sys.executable, "-I", "-S", str(Path(__file__).with_name("tether.py")), str(os.getpid())]
@@ -138,6 +145,7 @@ class ServerProcess:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
+                env=environment,
                 pass_fds=[*inherit, *([read_end] if read_end >= 0 else [])],
                 # A Ctrl-C at the terminal goes to the engine alone: it drains with the broker still there.
                 start_new_session=True,
@@ -159,6 +167,11 @@ class ServerProcess:
 
     async def _refusal(self, what: str) -> StartRefused:
         words = "\n".join(await self.last_words())
+        if _MEMBERS_PORT_TAKEN in words:
+            raise StartRefused(
+                f"another process listens where the cluster's members would reach this broker:\n{words}",
+                "give stream.cluster.port another number, or end that process",
+            )
         return StartRefused(f"the embedded broker {what}; its last words:\n{words}", f"see {self._files.log}")
 
     def _dismiss_watcher(self) -> None:

@@ -17,6 +17,7 @@ from crewlet.backends.nats.jetstream_types import (
     Storage,
     StreamConfig,
     StreamInfo,
+    awaits_peers,
     lacks_room,
     ns,
 )
@@ -49,8 +50,10 @@ _SIZE_SETTINGS: Final = {
     topics.STREAM_DLQ: "dead_letter_max_bytes",
 }
 _REMEDY: Final = "move the stream away or fix its settings"
-_NEVER_REPAIRED: Final = frozenset({"retention", "storage"})
-"""A stream that differs here was made for something else, and changing it may drop what it holds."""
+_MORE_IS_FINE: Final = frozenset({"max_consumers", "num_replicas"})
+_NEVER_REPAIRED: Final = frozenset({"retention", "storage", "num_replicas"})
+"""A stream that differs here was made for something else, and changing it may drop what it holds; fewer copies than
+wanted are raised by whoever knows that the members have the room."""
 
 
 def purpose_streams(config: QueueConfig, storage: Storage, room: StreamRoom | None = None) -> tuple[StreamConfig, ...]:
@@ -107,7 +110,7 @@ def stream_differences(wanted: StreamConfig, found: StreamConfig) -> dict[str, t
         want, have = getattr(wanted, name), getattr(found, name)
         if name in _UNSET_IS_UNLIMITED:
             want, have = want or -1, have or -1
-        if name == "max_consumers" and have >= want:
+        if name in _MORE_IS_FINE and have >= want:
             continue
         if want != have:
             differences[name] = (want, have)
@@ -155,6 +158,9 @@ class Streams:
         try:
             await self._ensure(advisory_stream(self._config, self._storage))
         except StartRefused as error:
+            cause = error.__cause__
+            if isinstance(cause, ApiError) and awaits_peers(cause):
+                raise
             # The account may have another that takes them, for its operator's own use.
             _log.error("orphans_unwatched", error=str(error))
             return False
@@ -209,6 +215,8 @@ class Streams:
         differences = stream_differences(self._as_found(wanted, info.config), info.config)
         if not differences:
             return info
+        if "num_replicas" in differences:
+            raise _too_few_copies(wanted, info.config)
         if _NEVER_REPAIRED.intersection(differences):
             raise _refused(wanted.name, _told(differences))
         try:
@@ -229,6 +237,8 @@ class Streams:
 
     def _remedy(self, wanted: StreamConfig, error: ApiError) -> str:
         setting = self._size_setting(wanted)
+        if awaits_peers(error):
+            return f"start the other members of the cluster; stream.replicas asks for {wanted.num_replicas} copies"
         if lacks_room(error) and setting:
             return f"lower stream.{setting} in the node file, or give the broker more room"
         return _REMEDY
@@ -282,6 +292,14 @@ def _accept(wanted: StreamConfig, found: StreamConfig) -> None:
 
 def _told(differences: dict[str, tuple[object, object]]) -> str:
     return ", ".join(f"{name} is {have!r}, wanted {want!r}" for name, (want, have) in differences.items())
+
+
+def _too_few_copies(wanted: StreamConfig, found: StreamConfig) -> StartRefused:
+    return StartRefused(
+        f"the stream {wanted.name} has {found.num_replicas} replica(s) and stream.replicas asks for"
+        f" {wanted.num_replicas}",
+        f"nats stream update {wanted.name} --replicas={wanted.num_replicas}",
+    )
 
 
 def _refused(stream: str, why: str, remedy: str = _REMEDY) -> StartRefused:

@@ -15,7 +15,11 @@ import sys
 _PR_SET_PDEATHSIG = 1
 _ENGINE_GONE = 70
 _FD_MAX = 65536
-_PASSED_ON = ("GODEBUG", "GOMAXPROCS", "GOMEMLIMIT", "HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ")
+_PASSED_ON = (
+    *("GODEBUG", "GOMAXPROCS", "GOMEMLIMIT", "HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ"),
+    # What the broker's configuration refers to, set for it by the engine.
+    *("BROKER_CLUSTER_ROUTES", "BROKER_CLUSTER_SECRET"),
+)
 _OWNER_ALONE = 0o077
 
 
