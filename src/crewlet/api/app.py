@@ -14,6 +14,7 @@ import crewlet
 from crewlet.api.admission import WRITES
 from crewlet.api.coordination_routes import router as coordination_routes
 from crewlet.api.event_routes import router as event_routes
+from crewlet.api.fleet_routes import router as fleet_routes
 from crewlet.api.hub import Hub
 from crewlet.api.message_routes import router as message_routes
 from crewlet.api.models import RefusalEnvelope
@@ -71,6 +72,7 @@ def build_app(face: NodeFace, hub: Hub) -> FastAPI:
         event_routes,
         queue_routes,
         coordination_routes,
+        fleet_routes,
         stream_routes,
     ):
         app.include_router(router)

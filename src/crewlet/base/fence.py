@@ -35,6 +35,11 @@ class OpenFence:
 class Posture(Protocol):
     """Whether this node, given how far it follows the company's configuration, takes new work."""
 
+    @property
+    def name(self) -> str:
+        """What it is called on surfaces: ``serve``, ``wait``, ``shed``, ``stuck``, ``isolated``."""
+        ...
+
     def admits_work(self) -> bool:
         """False while deliveries must be deferred to better-configured peers."""
         ...
@@ -42,6 +47,11 @@ class Posture(Protocol):
 
 class ServingPosture:
     """The posture of a node whose configuration is its own file: it always serves."""
+
+    @property
+    def name(self) -> str:
+        """``serve``."""
+        return "serve"
 
     def admits_work(self) -> bool:
         """Always true."""

@@ -10,6 +10,7 @@ from typing import Protocol
 from crewlet.base.errors import CrewletError
 from crewlet.base.trace import Trace
 from crewlet.events import Event
+from crewlet.node.fleet_views import FleetView
 from crewlet.node.record_views import RecordPage, RecordView, SlotView
 from crewlet.queue import DeadLetters, StreamSubscription
 from crewlet.store import EventFilter, StoredEvent
@@ -245,6 +246,10 @@ class NodeFace(Protocol):
     @property
     def dead_letters(self) -> DeadLetters:
         """What the whole company could not work."""
+        ...
+
+    async def fleet(self) -> FleetView:
+        """The live nodes, who runs which seat, duties, and what nobody can run. Raises ``Unavailable``."""
         ...
 
     @property

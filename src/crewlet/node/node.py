@@ -19,6 +19,7 @@ from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
 from crewlet.base.trace import Trace, child_of, fresh_trace
 from crewlet.config import NodeConfig
+from crewlet.coordination.slots import LEASES
 from crewlet.events import Body, Event, new_event
 from crewlet.events.types import InboundDelivery, OrgStarted, OrgStopped, RawWebhook
 from crewlet.node.company_parts import CompanySource
@@ -33,6 +34,7 @@ from crewlet.node.face import (
     SeatView,
     SentMessage,
 )
+from crewlet.node.fleet_views import FleetView, fleet_view
 from crewlet.node.mailbox_views import mailbox_views
 from crewlet.node.mailboxes import inbox_of
 from crewlet.node.message_chain import events_of_message
@@ -111,7 +113,7 @@ class Node(NodeFace):
 
     async def drain(self) -> None:
         """No new turn starts, running ones finish, seats are released, everything ends."""
-        self._draining = True
+        self._draining = self._parts.status.draining = True
         for call in [*self._on_draining]:
             call()
         parts = self._parts
@@ -252,6 +254,17 @@ class Node(NodeFace):
     def dead_letters(self) -> DeadLetters:
         """What the whole company could not work."""
         return self._parts.ground.dead_letters
+
+    async def fleet(self) -> FleetView:
+        """The fleet, as the leases say."""
+        leases, config = self._parts.leases, self._settings.config
+        nodes, seats, duties = await asyncio.gather(leases.held("node"), leases.held("seat"), leases.held("worker"))
+        if config.coordination == "local":
+            now = self._settings.clock.now()
+        else:
+            now = (await self._parts.ground.stores[LEASES.name].time()).earliest
+        company = placed_seats(self._settings.company.organization)
+        return fleet_view(config.node_id, company, nodes=nodes, seats=seats, duties=duties, now=now)
 
     @property
     def records(self) -> StoredRecords:

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from crewlet.a2a import A2aService, AskTool
 from crewlet.backends.memory import MemoryLeases
 from crewlet.base.clock import Clock
-from crewlet.base.fence import Fence, ServingPosture
+from crewlet.base.fence import Fence, Posture, ServingPosture
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
 from crewlet.config import NodeConfig, models_without_keys
@@ -24,6 +24,7 @@ from crewlet.node.company_parts import CompanySource, provider_configs, shared_s
 from crewlet.node.directory import CompanyDirectory
 from crewlet.node.ground import Ground, lay_ground
 from crewlet.node.mailboxes import ensure_mailboxes
+from crewlet.node.node_status import NodeStatusSource
 from crewlet.node.seat_runtime import SeatRuntime, SeatRuntimeParts
 from crewlet.node.shared_tools import start_shared_tools
 from crewlet.node.turn_runner import CompanyEpoch, TurnRunner
@@ -68,6 +69,8 @@ class NodeParts:
 
     ground: Ground
     host: Host
+    leases: Leases
+    status: NodeStatusSource
     runner: TurnRunner
     notifications: NotificationService
     tools: ToolHost
@@ -83,6 +86,15 @@ class _Company:
     source: Callable[[], CompanySource]
     tools: ToolHost
     runner: TurnRunner
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What seats are held by, and what the node says meanwhile."""
+
+    leases: Leases
+    posture: Posture
+    status: NodeStatusSource
 
 
 async def assemble(
@@ -120,12 +132,23 @@ async def assemble(
         ensure_mailboxes(ground.queue, [seat.handle for seat in organization.agent_seats]),
         start_shared_tools(tools, shared_server_specs(company), tasks),
     )
+    leases = _leases(config, ground, around, stack)
+    posture = ServingPosture()
+    status = NodeStatusSource(
+        in_flight=lambda: runner.in_flight,
+        posture=posture,
+        tool_servers=tools.status,
+        started_at=around.clock.now(),
+        broker=ground.access.backend,
+    )
     return NodeParts(
         ground=ground,
+        leases=leases,
+        status=status,
         host=_host(
             config,
             ground,
-            _leases(config, ground, around, stack),
+            _Held(leases, posture, status),
             _Company(source=source, tools=tools, runner=runner),
             around,
         ),
@@ -168,14 +191,14 @@ def _leases(config: NodeConfig, ground: Ground, around: Surroundings, stack: Asy
     return leases
 
 
-def _host(config: NodeConfig, ground: Ground, leases: Leases, company: _Company, around: Surroundings) -> Host:
+def _host(config: NodeConfig, ground: Ground, held: _Held, company: _Company, around: Surroundings) -> Host:
     """Who holds the seats; a turn's admission is asked of it, and it runs the hooks that establish a seat."""
     gate = asyncio.Semaphore(config.max_concurrent)
 
     def inbox_parts(run_turn: Callable[[Trigger, Fence], Awaitable[TurnOutcome]]) -> SeatInboxParts:
         return SeatInboxParts(
             admission=host,
-            posture=ServingPosture(),
+            posture=held.posture,
             ledger=ground.ledger,
             gate=gate,
             run_turn=run_turn,
@@ -198,9 +221,10 @@ def _host(config: NodeConfig, ground: Ground, leases: Leases, company: _Company,
     )
     owner = f"{config.node_id}:{around.ids.hex(8)}"
     host = Host(
-        leases=leases,
+        leases=held.leases,
         hooks=hooks,
         clock=around.clock,
+        status=held.status,
         config=HostConfig(
             owner=owner,
             node_id=config.node_id,

@@ -4,7 +4,7 @@ from crewlet.seats.hooks import ReleaseMode, SeatHooks
 from crewlet.seats.host import Host, SeatFence
 from crewlet.seats.host_config import HostConfig
 from crewlet.seats.placement import ANYWHERE, PlacedSeat, Placement
-from crewlet.seats.presence import NodeRow
+from crewlet.seats.presence import NodeRow, node_row
 from crewlet.seats.watchdog import EXIT_WEDGED, Watchdog
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "SeatFence",
     "SeatHooks",
     "Watchdog",
+    "node_row",
 ]

@@ -16,6 +16,7 @@ from crewlet.api import ApiConfig, ApiLimits, ApiServer, ApiToken
 from crewlet.backends.memory import MemoryBucket, MemoryRecordStore
 from crewlet.base.clock import SystemClock
 from crewlet.base.trace import Trace
+from crewlet.coordination import Lease
 from crewlet.coordination.slots import LEDGER, SECRETS
 from crewlet.events import Body, Event, encode, new_event
 from crewlet.node.face import (
@@ -29,8 +30,10 @@ from crewlet.node.face import (
     SeatView,
     SentMessage,
 )
+from crewlet.node.fleet_views import FleetView, fleet_view
 from crewlet.node.shared_records import StoredRecords
 from crewlet.queue import DeadLetter, DeadLetterPage, Redrive, RedriveOutcome
+from crewlet.seats import PlacedSeat
 from crewlet.store import EventFilter, StoredEvent
 from crewlet.testing import SeededIds
 
@@ -139,6 +142,8 @@ class SmallNode:
         self.messages: dict[str, MessageView] = {}
         self.dead_letters = SmallDeadLetters(self._trouble)
         self.boxes: list[MailboxView] = []
+        self.presence: list[Lease] = []
+        self.leases: list[Lease] = []
         self.buckets = {slot.name: MemoryBucket(slot, SystemClock()) for slot in (LEDGER, SECRETS)}
         self.stores = {name: MemoryRecordStore(bucket) for name, bucket in self.buckets.items()}
         self.records = StoredRecords(self.stores)
@@ -179,6 +184,12 @@ class SmallNode:
     async def turn(self, turn_id: str) -> list[StoredEvent]:
         await self._trouble()
         return [row for row in self.rows if getattr(row.event.data, "turn_id", "") == turn_id]
+
+    async def fleet(self) -> FleetView:
+        await self._trouble()
+        return fleet_view(
+            "node-0", [PlacedSeat("ceo"), PlacedSeat("cto")], nodes=self.presence, seats=self.leases, duties=(), now=NOW
+        )
 
     async def mailboxes(self, handle: str = "") -> tuple[MailboxView, ...]:
         await self._trouble()

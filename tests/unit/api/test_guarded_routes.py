@@ -71,6 +71,7 @@ def test_the_routes_are_those_that_are_meant() -> None:
         Known("GET", "/events/x"),
         Known("GET", "/turns/x"),
         Known("GET", "/mailboxes"),
+        Known("GET", "/query/fleet"),
         Known("GET", "/coordination"),
         Known("GET", "/coordination/x"),
         Known("GET", "/coordination/x/x"),

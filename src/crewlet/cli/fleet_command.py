@@ -1,0 +1,75 @@
+"""``crewlet fleet``: nodes, who runs which seat, duties, and what nobody can run."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from crewlet.cli.client import ApiClient, environment
+from crewlet.cli.read_commands import print_json, print_table
+from crewlet.cli.whereabouts import find_node
+
+__all__ = ["fleet"]
+
+Row = Mapping[str, Any]
+
+
+def fleet(options: argparse.Namespace) -> int:
+    """Print the fleet."""
+    return asyncio.run(_fleet(options))
+
+
+async def _fleet(options: argparse.Namespace) -> int:
+    async with ApiClient(find_node(options.url, options.config, environment())) as api:
+        answer = await api.get("/query/fleet")
+    if options.json:
+        print_json(answer)
+        return 0
+    header = ("NODE", "SEATS", "IN FLIGHT", "ROLES", "LABELS", "STATE", "VERSION", "LEASE ENDS IN")
+    print_table([header, *(_node_row(row, answer["this_node"]) for row in _rows(answer, "nodes"))])
+    sys.stdout.write("\n")
+    print_table([("SEAT", "NODE", "EPOCH", "SINCE"), *(_seat_row(row) for row in _rows(answer, "seats"))])
+    if duties := _rows(answer, "duties"):
+        sys.stdout.write("\n")
+        print_table(
+            [("DUTY", "NODE", "LEASE ENDS IN"), *((d["duty"], d["node"], _s(d["expires_in_s"])) for d in duties)]
+        )
+    _warn(answer)
+    return 0
+
+
+def _node_row(row: Row, this_node: str) -> tuple[str, ...]:
+    name = f"{row['id']} (asked)" if row["id"] == this_node else row["id"]
+    labels = " ".join(f"{key}={value}" for key, value in row["labels"].items()) or "-"
+    state = "withdrawn" if row["seats_withdrawn"] else "draining" if row["draining"] else row["posture"] or "?"
+    in_flight = "?" if row["in_flight"] is None else str(row["in_flight"])
+    version = row["version"] or "?"
+    return (name, str(row["seats"]), in_flight, ",".join(row["roles"]), labels, state, version, _s(row["expires_in_s"]))
+
+
+def _seat_row(row: Row) -> tuple[str, ...]:
+    if row["node"] is None:
+        return (row["handle"], "(nobody)", "-", "-")
+    return (row["handle"], row["node"], str(row["epoch"]), row["acquired_at"])
+
+
+def _warn(answer: Row) -> None:
+    for seat in _rows(answer, "unplaceable"):
+        wanted = [f"node {seat['node']}"] if seat["node"] else []
+        wanted += [f"{key}={value}" for key, value in seat["labels"].items()]
+        sys.stderr.write(
+            f"crewlet: no live node may run {seat['handle']}: it asks for {', '.join(wanted) or 'a node'}\n"
+        )
+    if answer["unmanned_roles"]:
+        sys.stderr.write(f"crewlet: no live node has the role {', '.join(answer['unmanned_roles'])}\n")
+
+
+def _rows(answer: Row, name: str) -> Sequence[Row]:
+    return cast("Sequence[Row]", answer[name])
+
+
+def _s(seconds: float) -> str:
+    return f"{seconds:g} s"

@@ -1,0 +1,77 @@
+"""`crewlet fleet` against a real API."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from crewlet.api import ApiServer
+from crewlet.base.errors import Unavailable
+from crewlet.cli import main
+from crewlet.coordination import Lease
+from tests.unit.api.small_node import NOW, TOKEN, SmallNode, config, serving
+
+pytestmark = pytest.mark.slow
+
+Said = pytest.CaptureFixture[str]
+
+
+def lease(resource: str, node: str, **data: object) -> Lease:
+    return Lease(resource, f"{node}:1", 3, NOW, NOW + timedelta(seconds=30), preferred=node, data=data)
+
+
+@pytest.fixture
+def company(monkeypatch: pytest.MonkeyPatch) -> SmallNode:
+    monkeypatch.setenv("CREWLET_API_TOKEN", TOKEN)
+    node = SmallNode()
+    status = {"in_flight": 1, "posture": "serve", "version": "0.1.0"}
+    node.presence = [
+        lease("node:node-0", "node-0", roles=["seats", "data"], labels={"zone": "b"}, status=status),
+        lease("node:node-1", "node-1", roles=["seats"]),
+    ]
+    node.leases = [lease("seat:ceo", "node-1")]
+    return node
+
+
+@pytest.fixture
+async def server(company: SmallNode, tmp_path: Path) -> AsyncIterator[ApiServer]:
+    async with serving(company, config(tmp_path)) as server:
+        yield server
+
+
+async def fleet(server: ApiServer, *argv: str) -> int:
+    return await asyncio.to_thread(main, ["fleet", *argv, "--url", server.url])
+
+
+async def test_nodes_and_seats_are_two_tables(server: ApiServer, capsys: Said) -> None:
+    code = await fleet(server)
+
+    said = capsys.readouterr()
+    nodes, seats = (table.splitlines() for table in said.out.split("\n\n"))
+    assert code == 0
+    assert nodes[1].split() == ["node-0", "(asked)", "0", "1", "seats,data", "zone=b", "serve", "0.1.0", "30", "s"]
+    assert nodes[2].split() == ["node-1", "1", "?", "seats", "-", "?", "?", "30", "s"]
+    assert [row.split()[:2] for row in seats[1:]] == [["ceo", "node-1"], ["cto", "(nobody)"]]
+    assert "no live node has the role ingress, workers" in said.err
+
+
+async def test_it_is_printed_as_json(server: ApiServer, capsys: Said) -> None:
+    code = await fleet(server, "--json")
+
+    answer = json.loads(capsys.readouterr().out)
+    assert (code, answer["this_node"], len(answer["nodes"])) == (0, "node-0", 2)
+
+
+async def test_a_store_that_does_not_answer_is_no_empty_fleet(
+    server: ApiServer, company: SmallNode, capsys: Said
+) -> None:
+    company.broken = Unavailable("no leader")
+
+    code = await fleet(server)
+
+    assert (code != 0, capsys.readouterr().out) == (True, "")
