@@ -123,7 +123,8 @@ class _Run:
             self._tell("refused")
         elif step.fault == "given up":
             observer = await self._process(_PROCESSES)
-            register.give_up(await observer.claimant.leases.holder(step.resource), self._now())
+            standing = await observer.claimant.leases.holder(step.resource)
+            register.give_up(process.claimant.owner, standing, self._now())
             self._tell("claim given up")
         else:
             register.fail(process.claimant.owner, self._over_by(process, ttl_s))

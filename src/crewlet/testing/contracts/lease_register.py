@@ -51,9 +51,11 @@ class Register:
         if self.released != "no":
             self.left = "unknown"
 
-    def give_up(self, standing: Lease | None, now: datetime) -> None:
-        """A claim was given up with its store well; ``standing`` is what is there now."""
-        if standing is None or (self.granted is not None and standing.epoch == self.granted.epoch):
+    def give_up(self, owner: str, standing: Lease | None, now: datetime) -> None:
+        """A claim of ``owner`` was given up with its store well; ``standing`` is what is there now."""
+        if standing is None or standing.owner != owner or self.in_the_way.get(owner, _PAST) > now:
+            return
+        if self.granted is not None and standing.epoch == self.granted.epoch:
             return
         # It had been had already, unheard: nobody acts on it, and it lapses.
         assert standing.epoch > self.issued, f"{standing} is a claim that nobody makes any more"
