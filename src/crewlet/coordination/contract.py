@@ -86,7 +86,11 @@ class RecordStore(Protocol):
         ...
 
     async def update(self, key: str, value: bytes, *, expected: Revision) -> Record:
-        """Write only over ``expected``; the record's age starts again. Raises ``Conflict``, ``Unavailable``."""
+        """Write only over ``expected``; the record's age starts again. Raises ``Conflict``, ``Unavailable``.
+
+        ``expected`` is a record's revision. What comes of a removal's, which a ``Change`` may tell, is not promised: a
+        broker knows one last revision of a key, and would write over its marker.
+        """
         ...
 
     async def delete(self, key: str, *, expected: Revision) -> None:
