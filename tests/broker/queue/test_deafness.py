@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from crewlet.backends.nats import JetStream, JetStreamQueue, connect
-from crewlet.backends.nats.pull_loop import PullTiming
+from crewlet.backends.nats.pull_requests import PullTiming
 from crewlet.testing.contracts.queue_handlers import Recorder
 from tests.broker.queue.rig import INBOX, SCALED, Company, event
 from tests.broker.queue.wires import Forgetful

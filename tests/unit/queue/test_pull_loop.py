@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from crewlet.backends.nats.pull_loop import MailboxDeleted, MailboxMissing, PullLoop, PullTiming
+from crewlet.backends.nats.pull_loop import PullLoop
+from crewlet.backends.nats.pull_requests import MailboxDeleted, MailboxMissing, PullTiming
 from crewlet.backends.nats.wire import Message, Unsubscribe
 from crewlet.base.errors import Unavailable
 from crewlet.testing import wait_until

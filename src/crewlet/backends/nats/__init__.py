@@ -7,7 +7,7 @@ from crewlet.backends.nats.dead_letter_box import DeadLetterBox
 from crewlet.backends.nats.embedded_broker import BrokerConfig, EmbeddedBroker
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import Storage
-from crewlet.backends.nats.link import TlsFiles
+from crewlet.backends.nats.login import TlsFiles
 from crewlet.backends.nats.queue import JetStreamQueue
 from crewlet.backends.nats.records import NatsRecordStore
 from crewlet.backends.nats.server_config import ClusterSettings

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import structlog
 from nats import errors as nats_errors
 
-from crewlet.backends.nats.link import Interest, Link, Login, LoginRefused, TlsFiles, moved, translated
+from crewlet.backends.nats.link import Link, moved, translated
+from crewlet.backends.nats.login import Login, LoginRefused, TlsFiles
+from crewlet.backends.nats.message_headers import header_bytes
+from crewlet.backends.nats.replies import Replies
 from crewlet.backends.nats.wire import Message, NoResponders, NotDone, Unsubscribe, Wire
+from crewlet.backends.nats.wire_listeners import WireListeners
+from crewlet.backends.nats.wire_subscription import WireSubscription
 from crewlet.base import limits
 from crewlet.base.errors import CrewletError, PayloadTooLarge, Unavailable
 from crewlet.base.ids import Ids, RandomIds
@@ -19,7 +25,7 @@ __all__ = ["Connection", "connect"]
 
 _log = structlog.get_logger(__name__)
 
-_NO_RESPONDERS = "503"
+_NO_RESPONDERS: Final = "503"
 
 Urls = Callable[[], Sequence[str]]
 """Where to dial now; asked again for each new link, since an embedded broker may come back on another port."""
@@ -54,23 +60,21 @@ class Connection(Wire):
         self._urls = urls
         self._login = login
         self._name = name
-        self._inbox = f"_INBOX.{ids.hex(24)}"
-        self._requests = 0
-        self._pending: dict[str, asyncio.Future[Message]] = {}
-        self._subscriptions: dict[int, _Subscription] = {}
+        self._replies = Replies(f"_INBOX.{ids.hex(24)}")
+        self._subscriptions: dict[int, WireSubscription] = {}
         self._subscribed = 0
         self._link: Link | None = None
         self._max_payload_bytes = 0
         self._discovered: list[str] = []
-        self._disconnected_calls: list[Callable[[], None]] = []
-        self._reconnected_calls: list[Callable[[], None]] = []
+        self._drops = WireListeners()
+        self._returns = WireListeners()
         self._lost = asyncio.Event()
         self._tasks = Tasks("wire")
         self._closed = False
 
     async def open(self) -> None:
         """Dial the first link and start keeping it; see :func:`connect`."""
-        self._remember(_Subscription(f"{self._inbox}.*", self._answered))
+        self._remember(WireSubscription(self._replies.pattern, self._replies.take))
         await self._dial()
         self._tasks.start("keep", self._keep())
 
@@ -79,7 +83,7 @@ class Connection(Wire):
         self._closed = True
         await self._tasks.close()
         link, self._link = self._link, None
-        self._fail_pending()
+        self._replies.fail()
         if link is not None:
             await link.close()
 
@@ -96,13 +100,11 @@ class Connection(Wire):
     @property
     def pending_requests(self) -> int:
         """How many requests wait for an answer."""
-        return len(self._pending)
+        return len(self._replies)
 
     def new_inbox(self) -> str:
         """A subject nobody else uses, for replies."""
-        self._requests += 1
-        # One token deeper than a request's reply, so that the mux does not see what comes here.
-        return f"{self._inbox}.s.{self._requests}"
+        return self._replies.new_inbox()
 
     async def request(
         self,
@@ -113,18 +115,18 @@ class Connection(Wire):
         timeout_s: float,
     ) -> Message:
         """One request and its reply; see ``Wire``."""
-        self._requests += 1
-        reply = f"{self._inbox}.{self._requests}"
-        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._pending[reply] = answer
+        reply, answer = self._replies.expect()
+        alarm = asyncio.get_running_loop().call_later(timeout_s, _time_out, answer)
         try:
-            async with asyncio.timeout(timeout_s):
-                await self.publish(subject, payload, reply=reply, headers=headers)
-                message = await answer
+            publishing = self.publish(subject, payload, reply=reply, headers=headers)
+            # One that may have to wait before it is sent must not wait longer than for its answer.
+            await (asyncio.wait_for(publishing, timeout_s) if self._has_backlog(len(payload)) else publishing)
+            message = await answer
         except TimeoutError as error:
             raise Unavailable(f"{subject}: no answer within {timeout_s:g} s") from error
         finally:
-            self._forget(reply)
+            alarm.cancel()
+            self._replies.forget(reply)
         if message.status == _NO_RESPONDERS and not message.payload:
             raise NoResponders(f"{subject}: nobody listens")
         return message
@@ -136,11 +138,11 @@ class Connection(Wire):
         link = self._link
         if link is None or not link.connected:
             raise NotDone(f"{subject}: the link to the broker is down")
-        size = len(payload) + (_header_bytes(headers) if headers else 0)
+        size = len(payload) + (header_bytes(headers) if headers else 0)
         if size > self._max_payload_bytes:
             raise PayloadTooLarge(subject, size=size, limit=self._max_payload_bytes)
         try:
-            await link.publish(subject, payload, reply, headers)
+            link.publish(subject, payload, reply, headers)
         except (nats_errors.Error, OSError) as error:
             raise translated(error, subject) from error
         if link.unsent_bytes > limits.WIRE_UNSENT_MAX_BYTES:
@@ -148,10 +150,10 @@ class Connection(Wire):
 
     async def subscribe(self, subject: str, on_message: Callable[[Message], None]) -> Unsubscribe:
         """Call ``on_message`` for each message, across links, until unsubscribed; see ``Wire``."""
-        subscription = _Subscription(subject, on_message)
-        key = self._remember(subscription)
+        subscription = WireSubscription(subject, on_message)
         if self._link is not None:
-            await subscription.attach(self._link)
+            subscription.attach(self._link)
+        key = self._remember(subscription)
 
         async def unsubscribe() -> None:
             if self._subscriptions.pop(key, None) is not None:
@@ -161,13 +163,13 @@ class Connection(Wire):
 
     def on_disconnected(self, call: Callable[[], None]) -> Callable[[], None]:
         """Call ``call`` each time the link drops; returns what removes it."""
-        return _register(self._disconnected_calls, call)
+        return self._drops.add(call)
 
     def on_reconnected(self, call: Callable[[], None]) -> Callable[[], None]:
         """Call ``call`` each time a new link stands, every subscription on it; returns what removes it."""
-        return _register(self._reconnected_calls, call)
+        return self._returns.add(call)
 
-    def _remember(self, subscription: _Subscription) -> int:
+    def _remember(self, subscription: WireSubscription) -> int:
         self._subscribed += 1
         self._subscriptions[self._subscribed] = subscription
         return self._subscribed
@@ -176,14 +178,8 @@ class Connection(Wire):
         link = Link(self._link_lost)
         urls = [*self._urls()]
         await link.dial([*urls, *(url for url in self._discovered if url not in urls)], self._login, name=self._name)
-        try:
-            # Others may subscribe while this waits: go on until the link carries the whole table.
-            while missing := [each for each in self._subscriptions.values() if each.link is not link]:
-                for subscription in missing:
-                    await subscription.attach(link)
-        except BaseException:
-            await link.close()
-            raise
+        for subscription in self._subscriptions.values():
+            subscription.attach(link)
         if not link.connected:
             await link.close()
             raise Unavailable("the link dropped while its subscriptions were made")
@@ -201,7 +197,7 @@ class Connection(Wire):
                 await lost.close()
             await self._redial()
             _log.info("broker_reconnected")
-            _call_each(self._reconnected_calls)
+            self._returns.tell()
 
     async def _redial(self) -> None:
         backoff_s = limits.WIRE_REDIAL_BACKOFF_FIRST_S
@@ -241,107 +237,38 @@ class Connection(Wire):
 
     async def _echo(self, timeout_s: float) -> None:
         """Send ourselves a message through the broker: proves both directions and the reply subscription."""
-        self._requests += 1
-        subject = f"{self._inbox}.{self._requests}"
-        back: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._pending[subject] = back
+        subject, back = self._replies.expect()
         link = self._link
         try:
             if link is None:
                 raise Unavailable("the link to the broker is down")
             async with asyncio.timeout(timeout_s):
-                await link.publish(subject, b"", "", None)
+                link.publish(subject, b"", "", None)
                 await back
         except (TimeoutError, nats_errors.Error, OSError) as error:
             raise Unavailable(f"the broker did not echo within {timeout_s:g} s") from error
         finally:
-            self._forget(subject)
+            self._replies.forget(subject)
+
+    def _has_backlog(self, more_bytes: int) -> bool:
+        link = self._link
+        return link is not None and link.unsent_bytes + more_bytes > limits.WIRE_UNSENT_MAX_BYTES // 2
 
     async def _drained(self) -> None:
         """Everything that the broker had sent when this was called has been handed over."""
         await self._echo(limits.BROKER_REQUEST_TIMEOUT_S)
-
-    def _answered(self, message: Message) -> None:
-        answer = self._pending.get(message.subject)
-        if answer is not None and not answer.done():
-            answer.set_result(message)
-
-    def _forget(self, subject: str) -> None:
-        answer = self._pending.pop(subject)
-        if answer.done() and not answer.cancelled():
-            # Seen, even where the caller stopped waiting for another reason first.
-            answer.exception()
 
     def _link_lost(self, link: Link) -> None:
         if link is not self._link:
             return
         self._link = None
         self._lost.set()
-        self._fail_pending()
+        self._replies.fail()
         if not self._closed:
             _log.warning("broker_disconnected")
-            _call_each(self._disconnected_calls)
-
-    def _fail_pending(self) -> None:
-        for subject, answer in self._pending.items():
-            if not answer.done():
-                answer.set_exception(Unavailable(f"{subject}: the link dropped before the answer came"))
+            self._drops.tell()
 
 
-class _Subscription:
-    """One entry of the table: a subject, who is told, and the link that carries it now."""
-
-    def __init__(self, subject: str, on_message: Callable[[Message], None]) -> None:
-        self.link: Link | None = None
-        self._subject = subject
-        self._on_message = on_message
-        self._interest: Interest | None = None
-        self._ended = False
-
-    async def attach(self, link: Link) -> None:
-        self.link = link
-        try:
-            self._interest = await link.subscribe(self._subject, self._on_message)
-        except (nats_errors.Error, OSError) as error:
-            # A link that fails here is on its way out; the next one takes the whole table again.
-            _log.debug("subscribe_failed", subject=self._subject, error=repr(translated(error, self._subject)))
-        if self._ended:
-            await self.detach()
-
-    async def detach(self, drained: Callable[[], Awaitable[None]] | None = None) -> None:
-        """End the interest; with ``drained``, what was on its way is handed over first."""
-        self._ended = True
-        interest, self._interest = self._interest, None
-        if interest is None or self.link is None or not self.link.connected:
-            return
-        try:
-            await interest.withdraw()
-            if drained is not None:
-                await drained()
-        except (nats_errors.Error, OSError, Unavailable) as error:
-            _log.debug("unsubscribe_failed", subject=self._subject, error=repr(error))
-        finally:
-            interest.forget()
-
-
-def _register(calls: list[Callable[[], None]], call: Callable[[], None]) -> Callable[[], None]:
-    calls.append(call)
-
-    def remove() -> None:
-        if call in calls:
-            calls.remove(call)
-
-    return remove
-
-
-def _call_each(calls: list[Callable[[], None]]) -> None:
-    for call in [*calls]:
-        try:
-            call()
-        except Exception:  # noqa: BLE001 - one listener must not keep the others, or the next dial, from happening
-            _log.exception("wire_listener_failed")
-
-
-def _header_bytes(headers: Mapping[str, str]) -> int:
-    # The version line and the empty line that ends the block, then name, colon, space, value and line end of each.
-    return 14 + sum(len(name.encode()) + len(value.encode()) + 4 for name, value in headers.items())
+def _time_out(answer: asyncio.Future[Message]) -> None:
+    if not answer.done():
+        answer.set_exception(TimeoutError())

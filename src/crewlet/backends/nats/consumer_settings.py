@@ -27,6 +27,7 @@ _COMPARED: Final = (
     "deliver_subject",
     "headers_only",
 )
+_MARK: Final = "$JS.ACK."
 _SHORT_MARK: Final = 9
 _LONG_MARK: Final = 11
 
@@ -81,11 +82,15 @@ class DeliveryMark:
 
 def delivery_mark(reply: str) -> DeliveryMark | None:
     """The mark in ``$JS.ACK.…``, with or without domain and account; ``None`` for any other subject."""
+    if not reply.startswith(_MARK):
+        return None
     tokens = reply.split(".")
-    if tokens[:2] != ["$JS", "ACK"]:
-        return None
     if len(tokens) >= _LONG_MARK:
-        tokens = [*tokens[:2], *tokens[4:]]
-    if len(tokens) < _SHORT_MARK or not all(token.isdecimal() for token in tokens[4:7]):
+        del tokens[2:4]
+    if len(tokens) < _SHORT_MARK:
         return None
-    return DeliveryMark(tokens[2], tokens[3], int(tokens[4]), int(tokens[5]), int(tokens[6]))
+    _, _, stream, consumer, deliveries, stream_seq, consumer_seq, *_ = tokens
+    try:
+        return DeliveryMark(stream, consumer, int(deliveries), int(stream_seq), int(consumer_seq))
+    except ValueError:
+        return None

@@ -7,47 +7,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
-from typing import Final
 
-import msgspec
 import structlog
 
-from crewlet.backends.nats.jetstream_types import ns
+from crewlet.backends.nats.pull_requests import (
+    HEARTBEAT,
+    PullTiming,
+    request_for_many,
+    request_for_one,
+    undelivered,
+    was_refused,
+)
+from crewlet.backends.nats.pull_silence import SilenceWatch
 from crewlet.backends.nats.wire import Message, Unsubscribe, Wire
 from crewlet.base import limits
-from crewlet.base.errors import CrewletError, Unavailable
+from crewlet.base.errors import Unavailable
 
-__all__ = ["MailboxDeleted", "MailboxMissing", "PullLoop", "PullTiming"]
+__all__ = ["PullLoop"]
 
 _log = structlog.get_logger(__name__)
-
-_HEARTBEAT: Final = "100"
-_EXPIRED: Final = "408"
-_CONFLICT: Final = "409"
-_NOBODY: Final = "503"
-_LEFT_HEADER: Final = "Nats-Pending-Messages"
-
-
-class MailboxDeleted(CrewletError):
-    """The broker says that the durable consumer was deleted while we waited on it."""
-
-
-class MailboxMissing(CrewletError):
-    """Nobody at the broker answers for the durable consumer: it is gone, or it has no leader yet."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullTiming:
-    """How long one request waits at the broker, how often it shows that it still does, and when we stop believing.
-
-    ``deaf_check_s``: how often the broker is asked whether it knows of the request, ``deaf_confirm_s`` later again.
-    """
-
-    expires_s: float = limits.PULL_EXPIRES_S
-    heartbeat_s: float = limits.PULL_HEARTBEAT_S
-    silence_max_s: float = limits.PULL_SILENCE_MAX_S
-    deaf_check_s: float = limits.DEAF_CHECK_EVERY_S
-    deaf_confirm_s: float = limits.DEAF_CONFIRM_S
 
 
 class _Cut(Enum):
@@ -87,14 +65,13 @@ class PullLoop:
         strays: Callable[[Message], None],
         quiet: Callable[[], None],
         timing: PullTiming | None = None,
+        silence: SilenceWatch | None = None,
     ) -> None:
         self._timing = timing or PullTiming()
         self._wire = wire
         self._consumer = consumer
         self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
-        self._request = msgspec.json.encode(
-            {"batch": 1, "expires": ns(self._timing.expires_s), "idle_heartbeat": ns(self._timing.heartbeat_s)}
-        )
+        self._request = request_for_one(self._timing)
         self._strays = strays
         self._quiet = quiet
         self._inbox: _Inbox | None = None
@@ -102,7 +79,8 @@ class PullLoop:
         self._taken: list[Message] | None = None
         self._wanted = 0
         self._stopped = False
-        self._heard_at = 0.0
+        self._silence = silence or SilenceWatch(self._timing.silence_max_s)
+        self._went_silent = partial(self._cut, _Cut.SILENT)
         self._backoff_s = limits.PULL_BACKOFF_FIRST_S
         self._unwatch = (
             wire.on_disconnected(partial(self._cut, _Cut.LINK_DOWN)),
@@ -139,7 +117,7 @@ class PullLoop:
             return taken
         try:
             inbox = self._inbox or await self._enter_inbox()
-            if not await self._gather(inbox, _request_for(count, within_s), taken, count, within_s):
+            if not await self._gather(inbox, request_for_many(count, within_s), taken, count, within_s):
                 await self._leave_inbox()
         except Unavailable:
             await self._leave_inbox()
@@ -171,11 +149,8 @@ class PullLoop:
         await self._leave_inbox()
 
     async def _ask(self) -> Message | None:
-        inbox = self._inbox
         try:
-            if inbox is None:
-                inbox = await self._enter_inbox()
-            answer = await self._exchange(inbox)
+            answer = await self._exchange(self._inbox or await self._enter_inbox())
         except Unavailable:
             await self._leave_inbox()
             await self._pause()
@@ -191,19 +166,15 @@ class PullLoop:
         if not answer.status:
             self._backoff_s = limits.PULL_BACKOFF_FIRST_S
             return answer
-        if answer.status == _EXPIRED:
-            return None
-        if answer.status == _CONFLICT and "deleted" in answer.description.lower():
-            raise MailboxDeleted(f"{self._consumer}: {answer.description}")
-        if answer.status == _NOBODY:
-            raise MailboxMissing(f"{self._consumer}: nobody answers for it")
-        _log.debug("pull_refused", consumer=self._consumer, status=answer.status, description=answer.description)
-        await self._pause()
+        if was_refused(self._consumer, answer):
+            status, description = answer.status, answer.description
+            _log.debug("pull_refused", consumer=self._consumer, status=status, description=description)
+            await self._pause()
         return None
 
     async def _exchange(self, inbox: _Inbox) -> Message | _Cut:
         waiter = self._arm()
-        watch = self._watch_silence()
+        self._silence.begin(self._went_silent)
         try:
             await self._wire.publish(self._subject, self._request, reply=inbox.subject)
             return await waiter
@@ -211,14 +182,14 @@ class PullLoop:
             self._give_back_unseen(waiter)
             raise
         finally:
-            watch.cancel()
+            self._silence.end(self._went_silent)
             self._waiter = None
 
     async def _gather(self, inbox: _Inbox, request: bytes, taken: list[Message], count: int, within_s: float) -> bool:
         """Fill ``taken``; true where the request is known to be over, so that its inbox can serve another."""
         waiter = self._arm()
         self._taken, self._wanted = taken, count
-        alarm = asyncio.get_running_loop().call_later(within_s + self._timing.silence_max_s, self._cut, _Cut.SILENT)
+        alarm = asyncio.get_running_loop().call_later(within_s + self._timing.silence_max_s, self._went_silent)
         try:
             await self._wire.publish(self._subject, request, reply=inbox.subject)
             return isinstance(await waiter, Message)
@@ -236,10 +207,6 @@ class PullLoop:
             answer = waiter.result()
             if isinstance(answer, Message) and not answer.status:
                 self._strays(answer)
-
-    def _watch_silence(self) -> _SilenceWatch:
-        self._heard_at = asyncio.get_running_loop().time()
-        return _SilenceWatch(self._timing.silence_max_s, lambda: self._heard_at, partial(self._cut, _Cut.SILENT))
 
     async def _pause(self) -> None:
         await self._wait(self._backoff_s)
@@ -274,53 +241,33 @@ class PullLoop:
             await inbox.unsubscribe()
 
     def _on_frame(self, subject: str, message: Message) -> None:
-        inbox = self._inbox
-        if inbox is None or inbox.subject != subject or self._waiter is None or self._waiter.done():
+        inbox, waiter = self._inbox, self._waiter
+        if inbox is None or inbox.subject != subject or waiter is None or waiter.done():
             if not message.status:
                 self._strays(message)
-            return
-        self._heard_at = asyncio.get_running_loop().time()
-        if self._taken is not None and not message.status:
+        elif not message.status:
+            self._deliver(message, waiter)
+        elif message.status != HEARTBEAT:
+            self._end(message, waiter)
+        else:
+            self._silence.heard(self._went_silent)
+            if not inbox.quiet_told:
+                inbox.quiet_told = True
+                self._quiet()
+
+    def _deliver(self, message: Message, waiter: asyncio.Future[Message | _Cut]) -> None:
+        if self._taken is not None:
             self._taken.append(message)
-            if len(self._taken) >= self._wanted:
-                self._waiter.set_result(message)
-        elif message.status != _HEARTBEAT:
+            if len(self._taken) < self._wanted:
+                return
+        waiter.set_result(message)
+
+    def _end(self, end: Message, waiter: asyncio.Future[Message | _Cut]) -> None:
+        if self._taken is not None:
             # A replicated consumer sends a delivery once its members have noted it, but the end of a request at once:
             # what the request was granted may still be on its way, and given up it would come back a delivery dearer.
-            self._wanted = self._granted(message)
-            if self._taken is None or len(self._taken) >= self._wanted:
-                self._waiter.set_result(message)
-        elif not inbox.quiet_told:
-            inbox.quiet_told = True
-            self._quiet()
-
-    def _granted(self, end: Message) -> int:
-        """How many messages the request that ``end`` ends was given, arrived or not."""
-        left = end.headers.get(_LEFT_HEADER, "")
-        return self._wanted - int(left) if left.isdecimal() else 0
-
-
-def _request_for(count: int, within_s: float) -> bytes:
-    ask: dict[str, object] = {"batch": count, "max_bytes": limits.DRAIN_MAX_BYTES}
-    return msgspec.json.encode(ask | ({"expires": ns(within_s)} if within_s > 0 else {"no_wait": True}))
-
-
-class _SilenceWatch:
-    """One timer that looks now and then instead of being set anew by each frame."""
-
-    def __init__(self, max_s: float, heard_at: Callable[[], float], alarm: Callable[[], None]) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._max_s = max_s
-        self._heard_at = heard_at
-        self._alarm = alarm
-        self._timer = self._loop.call_later(max_s, self._look)
-
-    def cancel(self) -> None:
-        self._timer.cancel()
-
-    def _look(self) -> None:
-        left_s = self._max_s - (self._loop.time() - self._heard_at())
-        if left_s <= 0:
-            self._alarm()
-        else:
-            self._timer = self._loop.call_later(left_s, self._look)
+            left = undelivered(end)
+            self._wanted = 0 if left is None else self._wanted - left
+            if len(self._taken) < self._wanted:
+                return
+        waiter.set_result(end)

@@ -12,7 +12,8 @@ from crewlet import topics
 from crewlet.backends.nats.consumer_mailboxes import Mailboxes
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import Storage
-from crewlet.backends.nats.pull_loop import PullTiming
+from crewlet.backends.nats.pull_requests import PullTiming
+from crewlet.backends.nats.pull_silence import SilenceWatch
 from crewlet.backends.nats.queue_attachment import Attachment, AttachmentParts
 from crewlet.backends.nats.queue_attachments import Attachments
 from crewlet.backends.nats.queue_batch import BatchAttachment
@@ -86,6 +87,7 @@ class JetStreamQueue(EventQueue):
         self._attachments = Attachments(self._mailboxes)
         self._dead_letters = DeadLetters(api, self._link)
         self._timing = timing or PullTiming()
+        self._silence = SilenceWatch(self._timing.silence_max_s)
         self._parts = AttachmentParts(
             wire=wire,
             link=self._link,
@@ -96,6 +98,7 @@ class JetStreamQueue(EventQueue):
             ended=self._forget,
             stranded=self._tell_stranded,
             timing=self._timing,
+            silence=self._silence,
         )
         self._feeds: set[LiveFeed] = set()
         self._link_returned = asyncio.Event()
@@ -237,6 +240,7 @@ class JetStreamQueue(EventQueue):
             await self._orphans.detach()
         await asyncio.gather(*(feed.close() for feed in self._feeds))
         await self._tasks.close()
+        self._silence.close()
         self._link.close()
 
     async def _watch_orphans(self) -> None:

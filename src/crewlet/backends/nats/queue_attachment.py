@@ -13,7 +13,9 @@ import structlog
 from crewlet import topics
 from crewlet.backends.nats.consumer_mailboxes import Mailboxes
 from crewlet.backends.nats.consumer_settings import DeliveryMark, delivery_mark
-from crewlet.backends.nats.pull_loop import MailboxDeleted, MailboxMissing, PullLoop, PullTiming
+from crewlet.backends.nats.pull_loop import PullLoop
+from crewlet.backends.nats.pull_requests import MailboxDeleted, MailboxMissing, PullTiming
+from crewlet.backends.nats.pull_silence import SilenceWatch
 from crewlet.backends.nats.queue_ack_clock import AckClock
 from crewlet.backends.nats.queue_link import LinkWatch
 from crewlet.backends.nats.queue_settlement import Settlement, headroom
@@ -59,6 +61,7 @@ class AttachmentParts:
     ended: Callable[[Attachment], None]
     stranded: Callable[[Subscription], None]
     timing: PullTiming | None = None
+    silence: SilenceWatch | None = None
 
 
 class Attachment(ABC):
@@ -88,7 +91,9 @@ class Attachment(ABC):
             strays=self._take_stray,
             quiet=self._look_for_stranded,
             timing=parts.timing,
+            silence=parts.silence,
         )
+        self._ack_clock = AckClock(self._config.ack_wait_s, self._extend)
         self.releasing = asyncio.Lock()
         self._detached = False
         self._holds: set[str] = set()
@@ -145,6 +150,7 @@ class Attachment(ABC):
     async def detach(self) -> None:
         """End the attachment; a handler that runs goes on alone and its outcome is not reported."""
         self._detached = True
+        self._ack_clock.close()
         self._stop_taking(QUIESCED)
         self._resumed.set()
         for held in self._undispatched():
@@ -200,6 +206,7 @@ class Attachment(ABC):
         except MailboxDeleted:
             _log.warning("mailbox_deleted", topic=self.subscription.topic, group=self.subscription.group)
             self._detached = True
+            self._ack_clock.close()
             self._parts.ended(self)
             return []
         except MailboxMissing:
@@ -275,17 +282,9 @@ class Attachment(ABC):
         )
         return Nak(reason)
 
-    def _ack_clock(self, held: Collection[Held]) -> AckClock:
-        """Keep the clocks of what ``held`` holds at each beat running, while attached."""
-
-        def extend() -> bool:
-            if self._detached:
-                return False
-            for each in held:
-                self._tasks.start("extend", self._settlement.still_working(each.message))
-            return True
-
-        return AckClock(self._config.ack_wait_s, extend)
+    def _extend(self, held: Collection[Held]) -> None:
+        for each in held:
+            self._tasks.start("extend", self._settlement.still_working(each.message))
 
     def _take_stray(self, message: Message) -> None:
         """A message that came when it was not wanted any more: back at the head, never held."""

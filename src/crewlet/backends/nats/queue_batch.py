@@ -80,7 +80,7 @@ class BatchAttachment(Attachment):
         taken = [held for message in messages if (held := self._taken_up(message)) is not None]
         self._drain = {id(held.delivery): held for held in taken}
         self._rest = {**self._drain}
-        clock = self._ack_clock(self._drain.values())
+        self._ack_clock.start(self._drain.values())
         why = Defer("the drain was stopped before its turn came")
         try:
             for batch in partitions_of(self.subscription, [held.delivery for held in taken], self._partition):
@@ -90,7 +90,7 @@ class BatchAttachment(Attachment):
             await self._settle(self._undispatched(), why)
             await self._given_back()
         finally:
-            clock.stop()
+            self._ack_clock.stop()
             self._drain, self._rest = {}, {}
 
     async def _work_partition(self, batch: Batch) -> Defer | None:

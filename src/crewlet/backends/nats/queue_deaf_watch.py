@@ -9,7 +9,7 @@ import structlog
 
 from crewlet.backends.nats.consumer_mailboxes import Mailboxes
 from crewlet.backends.nats.jetstream_types import ConsumerInfo
-from crewlet.backends.nats.pull_loop import PullTiming
+from crewlet.backends.nats.pull_requests import PullTiming
 from crewlet.backends.nats.queue_attachment import Attachment
 from crewlet.base.errors import CrewletError
 

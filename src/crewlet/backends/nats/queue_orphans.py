@@ -11,7 +11,7 @@ from crewlet import topics
 from crewlet.backends.nats.consumer_settings import DeliveryMark, delivery_mark, recorded_pair
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import ApiError
-from crewlet.backends.nats.pull_loop import MailboxDeleted, MailboxMissing
+from crewlet.backends.nats.pull_requests import MailboxDeleted, MailboxMissing
 from crewlet.backends.nats.queue_attachment import Attachment, AttachmentParts
 from crewlet.backends.nats.queue_dead_letters import DeadLetters
 from crewlet.backends.nats.wire import Message

@@ -35,11 +35,11 @@ class SingleAttachment(Attachment):
         if held is None:
             await self._given_back()
             return
-        clock = self._ack_clock([held])
+        self._ack_clock.start([held])
         try:
             outcome = await self._outcome_of(self._handler(held.delivery), held.delivery)
         finally:
-            clock.stop()
+            self._ack_clock.stop()
         if self._detached:
             return
         if isinstance(outcome, Defer):

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
 
 from crewlet.base.errors import Unavailable
 
 __all__ = ["Message", "NoResponders", "NotDone", "Unsubscribe", "Wire"]
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """What arrived: ``status`` is the numeric status of a control frame (404, 408, 409, 503 …), else ``""``."""
 
     subject: str
     payload: bytes
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = {}
     reply: str = ""
     status: str = ""
     description: str = ""
