@@ -135,13 +135,13 @@ async def test_ten_thousand_charges_on_three_members_are_counted_exactly(members
 @pytest.mark.cluster
 async def test_charges_are_counted_exactly_though_a_member_is_lost_among_them(members: Cluster) -> None:
     async with budgets_on(members) as budgets:
-        charges = asyncio.gather(charge_on(members, "p"))
 
         async def begun() -> bool:
             return sum(await spent_once_it_answers(budgets)) > 0
 
-        await wait_until(begun, what="a first charge", timeout_s=60)
-        await members.kill(0)
-        await charges
+        async with asyncio.TaskGroup() as group:
+            group.create_task(charge_on(members, "p"))
+            await wait_until(begun, what="a first charge", timeout_s=60)
+            await members.kill(0)
 
         assert await spent_once_it_answers(budgets) == ALL_OF_IT

@@ -7,10 +7,12 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.coordination import BudgetRecord, Ceilings, Period, Spend, agent_scope, windows_at, without_room
-from crewlet.coordination.records.budget_record import counted, landed, refused, scope_key
+from crewlet.coordination.records.budget_record import Lane, counted, landed, refused, scope_key
 from crewlet.coordination.records.codec import decode_record, encode_record
 
 AT = datetime(2026, 9, 23, 12, 0, tzinfo=UTC)
@@ -81,3 +83,14 @@ def test_what_could_not_be_counted_is_refused_before_it_is_sent(fields: dict[str
     spend: dict[str, object] = {"tokens": 1, "lane": "t1", "number": 1, **fields}
     with pytest.raises(ValueError, match="no charge"):
         msgspec.convert(spend, Spend)
+
+
+def test_of_too_many_lanes_the_oldest_go() -> None:
+    old = {f"old{each}": Lane(1, (), "2026-09-20") for each in range(10)}
+    young = {f"young{each}": Lane(1, (), "2026-09-22") for each in range(limits.BUDGET_LANES_MAX - 5)}
+    crowded = replace(CHARGED, lanes={**old, **young})
+
+    after = counted(crowded, WINDOWS, 1, lane="now", number=1, ceilings=None)
+
+    assert len(after.lanes) == limits.BUDGET_LANES_MAX
+    assert young.keys() | {"now"} <= after.lanes.keys()

@@ -21,7 +21,7 @@ from crewlet.coordination.records.budget_record import BudgetRecord, scope_key, 
 from crewlet.coordination.records.codec import encode_record
 from crewlet.coordination.records.stored import read_stored
 
-__all__ = ["BudgetLine", "LineEntry"]
+__all__ = ["BudgetLine", "LineEntry", "turn_of"]
 
 
 class LineEntry(Protocol):
@@ -114,6 +114,10 @@ class BudgetLine:
         for oldest in [*islice(self._ended, max(0, len(self._ended) - limits.BUDGET_ENDED_TURNS_MAX))]:
             self._ended[oldest] = 0.0
 
+    def turns_ended(self) -> frozenset[str]:
+        """The turns that ended here and have lanes still."""
+        return frozenset(self._ended)
+
     async def _work(self) -> None:
         pause_s = limits.BUDGET_OUTAGE_PAUSE_FIRST_S
         try:
@@ -128,6 +132,10 @@ class BudgetLine:
                             del self._waiting[entry]
                     await asyncio.sleep(pause_s * self._chance.uniform(0.5, 1.0))
                     pause_s = min(2 * pause_s, limits.BUDGET_OUTAGE_PAUSE_MAX_S)
+        except Exception as error:
+            # What cannot happen did: each entry is told, since the next would only meet it again.
+            self.drop_all(Unavailable(f"{self._scope}: {error!r}"))
+            raise
         finally:
             self._worker = None
 
@@ -145,7 +153,7 @@ class BudgetLine:
             try:
                 if changes and changes[-1][1] != record:
                     await self._write(changes[-1][1], revision)
-                    self._pace.wrote(attempts=attempt, round_s=_now_s() - began_s)
+                    self._pace.wrote(_now_s(), attempts=attempt, round_s=_now_s() - began_s)
             except Conflict:
                 self._known = None
                 self._pace.overtaken(_now_s())
@@ -195,7 +203,7 @@ class BudgetLine:
 
     async def _write(self, record: BudgetRecord, expected: Revision | None) -> None:
         over = self._turns_over()
-        record = without_lanes(record, lambda lane: _turn_of(lane) in over) if over else record
+        record = without_lanes(record, lambda lane: turn_of(lane) in over) if over else record
         value = encode_record(record)
         if expected is None:
             written = await self._store.create(self._key, value)
@@ -208,14 +216,14 @@ class BudgetLine:
     def _turns_over(self) -> set[str]:
         """The turns whose lanes go now. What waits here is known again by its lane, so that one stays until then."""
         now_s = _now_s()
-        waited_for = {_turn_of(lane) for entry in self._waiting for lane in entry.lanes} if self._ended else set[str]()
+        waited_for = {turn_of(lane) for entry in self._waiting for lane in entry.lanes} if self._ended else set[str]()
         return {turn_id for turn_id, due_s in self._ended.items() if due_s <= now_s} - waited_for
 
     async def _let_others_in(self) -> None:
         """Where other processes write the record too, leave it to them for a moment, and read before the next write."""
         if self._pace.is_shared(_now_s()):
             self._known = None
-            await asyncio.sleep(self._pace.pause_s())
+            await asyncio.sleep(self._pace.pause_s(_now_s()))
 
     def _pauses_s(self) -> Sequence[float]:
         """Between the attempts of one write, a third of a second in all."""
@@ -224,7 +232,8 @@ class BudgetLine:
         return [self._chance.uniform(0.7, 1.0) * min(longest_s, pause_s) for pause_s in doubled_s]
 
 
-def _turn_of(lane: str) -> str:
+def turn_of(lane: str) -> str:
+    """The turn whose lane it is, or a worker's lane of it."""
     return lane.partition("/")[0]
 
 

@@ -2,7 +2,7 @@
 
 Whoever has just written would write again before any other has read what it wrote: the others lose every attempt. So
 while a record is shared, each process waits after its own write, the longer the more attempts that took. The pauses
-settle where about seven of ten first attempts succeed, however many processes there are.
+settle where at least seven of ten first attempts succeed, however many processes there are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class SharedPace:
     def __init__(self, chance: Random) -> None:
         self._chance = chance
         self._times = 1.0
-        self._round_s = 0.0
+        self._next_s = 0.0
         self._shared_until_s = 0.0
 
     def is_shared(self, now_s: float) -> bool:
@@ -36,12 +36,13 @@ class SharedPace:
         """Another process wrote between our read and our write."""
         self._shared_until_s = now_s + limits.BUDGET_SHARED_S
 
-    def wrote(self, *, attempts: int, round_s: float) -> None:
+    def wrote(self, now_s: float, *, attempts: int, round_s: float) -> None:
         """A write of ours took so many attempts, the last of which took so long, reading included."""
-        self._round_s = round_s
         self._times *= _LONGER if attempts > 1 else _SHORTER
         self._times = min(max(self._times, 1.0), _TIMES_MAX)
+        pause_s = self._chance.uniform(0.5, 1.5) * self._times * round_s
+        self._next_s = now_s + min(limits.BUDGET_SHARED_PAUSE_MAX_S, pause_s)
 
-    def pause_s(self) -> float:
-        """How long to wait before the next write to a record that is shared."""
-        return min(limits.BUDGET_SHARED_PAUSE_MAX_S, self._chance.uniform(0.5, 1.5) * self._times * self._round_s)
+    def pause_s(self, now_s: float) -> float:
+        """How long to wait still, after our last write, before the next."""
+        return max(0.0, self._next_s - now_s) if self.is_shared(now_s) else 0.0

@@ -154,8 +154,7 @@ def counted(
         if period in full:
             refused_at = _later(refused_at, windows.at)
         slots[period.value] = replace(slot, used=slot.used + tokens, refused_at=refused_at)
-    oldest = day_before(found.day.label, limits.BUDGET_LANE_AGE_DAYS)
-    lanes = {name: each for name, each in found.lanes.items() if each.day >= oldest}
+    lanes = _kept_lanes(found)
     lanes[lane] = Lane(number, full, found.day.label)
     return replace(found, **slots, lanes=lanes)
 
@@ -174,6 +173,16 @@ def without_lanes(record: BudgetRecord, is_over: Callable[[str], bool]) -> Budge
     """The record without the lanes that are over; itself where there are none of them."""
     kept = {name: lane for name, lane in record.lanes.items() if not is_over(name)}
     return record if len(kept) == len(record.lanes) else replace(record, lanes=kept)
+
+
+def _kept_lanes(record: BudgetRecord) -> dict[str, Lane]:
+    """The lanes that are not too old, nor too many."""
+    oldest = day_before(record.day.label, limits.BUDGET_LANE_AGE_DAYS)
+    kept = {name: lane for name, lane in record.lanes.items() if lane.day >= oldest}
+    if len(kept) < limits.BUDGET_LANES_MAX:
+        return kept
+    newest_first = sorted(kept.items(), key=lambda each: each[1].day, reverse=True)
+    return dict(newest_first[: limits.BUDGET_LANES_MAX - 1])
 
 
 def _later(before: datetime | None, at: datetime) -> datetime:

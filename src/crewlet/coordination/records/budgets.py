@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import ClassVar
 
+import structlog
+
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.coordination.contract import RecordStore
 from crewlet.coordination.records.budget_charge import Charge, Refusal, Spend, Verdict
-from crewlet.coordination.records.budget_line import BudgetLine
+from crewlet.coordination.records.budget_line import BudgetLine, turn_of
 from crewlet.coordination.records.budget_record import (
     AGENT_KEYS,
     COMPANY_SCOPE,
@@ -28,6 +30,8 @@ from crewlet.coordination.records.budget_windows import Windows
 from crewlet.coordination.records.stored import list_stored, read_stored
 
 __all__ = ["Budgets"]
+
+_log = structlog.get_logger(__name__)
 
 
 class Budgets:
@@ -112,8 +116,9 @@ class Budgets:
 
     def forget_turn(self, turn_id: str, agent_id: str) -> None:
         """A turn ended in this process: its lanes go ten minutes later, with a write that is made anyway."""
-        for scope in (COMPANY_SCOPE, agent_scope(agent_id)):
-            self._line(scope).forget_turn(turn_id)
+        if not self._is_closed:
+            for scope in (COMPANY_SCOPE, agent_scope(agent_id)):
+                self._line(scope).forget_turn(turn_id)
 
     async def remove_lanes(self, is_over: Callable[[str], bool]) -> None:
         """No record has a lane that is over: those of incarnations long gone. Raises ``Unavailable``."""
@@ -124,17 +129,24 @@ class Budgets:
                 await LaneRemoval(is_over).made_in(self._line(each.record.scope))
 
     async def close(self) -> None:
-        """Finish what is under way, within ``limits.BUDGET_CLOSE_WAIT_S``; what is not counted then is logged."""
+        """Finish what is under way, within ``limits.BUDGET_CLOSE_WAIT_S``; what is not counted then is logged.
+
+        The lanes of turns that ended here go too: nobody else would take them before they are old.
+        """
         try:
             async with asyncio.timeout(limits.BUDGET_CLOSE_WAIT_S):
-                while workers := [line.worker for line in self._lines.values() if line.worker is not None]:
-                    await asyncio.wait(workers)
+                await self._idle()
+                await asyncio.gather(*map(_without_ended_turns, self._lines.values()), return_exceptions=True)
         except TimeoutError:
-            pass
+            _log.info("budgets_closed_at_work", records=sum(line.worker is not None for line in self._lines.values()))
         self._is_closed = True
         await self._tasks.close()
         for line in self._lines.values():
             line.drop_all(Unavailable("this process ends"))
+
+    async def _idle(self) -> None:
+        while workers := [line.worker for line in self._lines.values() if line.worker is not None]:
+            await asyncio.wait(workers)
 
     async def _counted(
         self,
@@ -165,3 +177,9 @@ class Budgets:
             idle = [scope for scope, line in self._lines.items() if line.worker is None]
             for scope in idle[: len(self._lines) // 2]:
                 del self._lines[scope]
+
+
+async def _without_ended_turns(line: BudgetLine) -> None:
+    ended = line.turns_ended()
+    if ended:
+        await LaneRemoval(lambda lane: turn_of(lane) in ended).made_in(line)

@@ -40,6 +40,15 @@ class BudgetCounting(Contract):
         assert budgets.written == ["org", f"agent.{ADA}"]
         assert process.store.attempts == 4
 
+    async def test_a_record_that_nobody_else_wrote_is_not_read_again(self, budgets: BudgetRig) -> None:
+        process = await budgets.process()
+        await process.charge(1)
+        reads = process.store.reads
+
+        await process.charge(1, number=2)
+
+        assert (reads, process.store.reads) == (2, 2)
+
     @pytest.mark.spec("C-170")
     async def test_a_ceiling_set_later_finds_what_was_spent_in_its_window(self, budgets: BudgetRig) -> None:
         process = await budgets.process()

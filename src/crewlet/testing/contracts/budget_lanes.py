@@ -136,6 +136,17 @@ class BudgetLaneEnds(Contract):
 
         assert await process.used(SEAT) == (2, 2, 2)
 
+    async def test_a_process_that_closes_takes_the_lanes_of_its_turns_along(self, budgets: BudgetRig) -> None:
+        process = await budgets.process()
+        await process.charge(1)
+        await process.charge(1, lane="goes on elsewhere")
+        process.budgets.forget_turn("turn", ADA)
+
+        await process.budgets.close()
+
+        for scope in (COMPANY_SCOPE, SEAT):
+            assert sorted((await budgets.stored(scope)).lanes) == ["goes on elsewhere"]
+
     async def test_a_lane_goes_that_nobody_charged_for_more_than_eight_days(self, budgets: BudgetRig) -> None:
         process = await budgets.process()
         await process.charge(1, lane="old")

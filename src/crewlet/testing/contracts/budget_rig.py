@@ -46,6 +46,7 @@ class WatchedStore:
 
     def __init__(self, store: RecordStore, written: list[str]) -> None:
         self.attempts = 0
+        self.reads = 0
         self._store = store
         self._written = written
         self._held: dict[str, asyncio.Event] = {}
@@ -73,6 +74,11 @@ class WatchedStore:
         """Undo :meth:`refuse` and :meth:`overtake`."""
         self._refused.discard(scope_key(scope))
         self._overtaken.discard(scope_key(scope))
+
+    async def get(self, key: str) -> Record | None:
+        """As the client does it."""
+        self.reads += 1
+        return await self._store.get(key)
 
     async def create(self, key: str, value: bytes) -> Record:
         """As the client does it."""

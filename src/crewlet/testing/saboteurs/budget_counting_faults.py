@@ -94,6 +94,16 @@ class TheSeatIsWrittenFirst(BudgetSaboteur):
         return await super()._counted(spend, dict(reversed([*ceilings.items()])), windows, check)
 
 
+class EveryChargeReads(EntryFault):
+    """What a process has just written it reads again."""
+
+    caught_by = BudgetCounting.test_a_record_that_nobody_else_wrote_is_not_read_again
+
+    @classmethod
+    def reads_first(cls, entry: LineEntry) -> bool:
+        return True
+
+
 class TheWeekIsForgotten(EntryFault):
     """Two windows of three are counted."""
 
@@ -458,6 +468,7 @@ BUDGET_COUNTING_FAULTS: tuple[type[BudgetSaboteur], ...] = (
     WhoRefusesAloneCounts,
     RefusedSpendMakesNoFurtherRefusal,
     TheSeatIsWrittenFirst,
+    EveryChargeReads,
     TheWeekIsForgotten,
     UncappedWindowsAreNotCounted,
     EachProcessCountsForItself,

@@ -155,6 +155,18 @@ class TurnsAreNotForgotten(BudgetSaboteur):
         pass
 
 
+class _Unforgetting(BudgetLine):
+    def turns_ended(self) -> frozenset[str]:
+        return frozenset()
+
+
+class ClosingLeavesItsTurnsLanes(BudgetSaboteur):
+    """The lanes of turns that ended shortly before stay until they are old."""
+
+    caught_by = BudgetLaneEnds.test_a_process_that_closes_takes_the_lanes_of_its_turns_along
+    line_kind = _Unforgetting
+
+
 class LanesThatAreWaitedForGoToo(EntryFault):
     """A turn's lanes go though a charge of it is not decided."""
 
@@ -413,6 +425,7 @@ BUDGET_FAILURE_FAULTS: tuple[type[BudgetSaboteur], ...] = (
     WindowsAreThoseOfTheCall,
     LanesGoWithTheirWindow,
     TurnsAreNotForgotten,
+    ClosingLeavesItsTurnsLanes,
     LanesThatAreWaitedForGoToo,
     LanesStayForEver,
     TheCompanysLanesAloneAreRemoved,
