@@ -26,11 +26,12 @@ _CRITICAL = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Days:
-    """What many seeds led to."""
+    """What many seeds led to. ``processor_s`` is what it takes on a machine that does nothing else."""
 
     first_seed: int
     seeds: int
     wall_s: float
+    processor_s: float
     virtual_days: float
     happened: dict[str, int]
     findings: list[dict[str, object]]
@@ -42,12 +43,13 @@ class PlantedFaults:
 
     seeds_each: int
     wall_s: float
+    processor_s: float
     found: dict[str, dict[str, object]]
     not_found: list[str]
 
 
 def main() -> int:
-    """Run it; 1 where a rule was broken, or where the planted faults that a run can show were not found."""
+    """Run it; 1 where a rule was broken, or where a planted fault was not found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--first", type=int, default=0)
@@ -58,12 +60,12 @@ def main() -> int:
     RESULT.write_text(json.dumps({"days": asdict(days), "planted_faults": asdict(faults)}, indent=2) + "\n")
     print(f"{days.seeds} seeds in {days.wall_s} s, {len(days.findings)} findings; ", end="")
     print(f"{len(faults.found)} planted faults found, {len(faults.not_found)} not; {RESULT.name} is written")
-    return 1 if days.findings or {fault.name for fault in SIMULATED_FAULTS} & {*faults.not_found} else 0
+    return 1 if days.findings or faults.not_found else 0
 
 
 def live_through(first: int, seeds: int) -> Days:
     """Every seed in turn, as many as there is time for."""
-    begun_s = time.monotonic()
+    begun_s, processor_s = time.monotonic(), time.process_time()
     counts: Counter[str] = Counter()
     findings: list[dict[str, object]] = []
     virtual_s, lived = 0.0, 0
@@ -81,6 +83,7 @@ def live_through(first: int, seeds: int) -> Days:
         first_seed=first,
         seeds=lived,
         wall_s=round(time.monotonic() - begun_s, 1),
+        processor_s=round(time.process_time() - processor_s, 1),
         virtual_days=round(virtual_s / 86400, 2),
         happened=dict(sorted(counts.items())),
         findings=findings,
@@ -89,7 +92,7 @@ def live_through(first: int, seeds: int) -> Days:
 
 def plant_faults() -> PlantedFaults:
     """Each planted fault, until a seed shows it."""
-    begun_s = time.monotonic()
+    begun_s, processor_s = time.monotonic(), time.process_time()
     found: dict[str, dict[str, object]] = {}
     not_found: list[str] = []
     for fault in (*SIMULATED_FAULTS, *(fault_of(kind) for kind in QUEUE_SABOTEURS)):
@@ -98,8 +101,13 @@ def plant_faults() -> PlantedFaults:
             not_found.append(fault.name)
         else:
             found[fault.name] = {"seed": run.plan.seed, "rule": run.finding.rule, "what": run.finding.what}
-    wall_s = round(time.monotonic() - begun_s, 1)
-    return PlantedFaults(seeds_each=FAULT_SEEDS, wall_s=wall_s, found=found, not_found=not_found)
+    return PlantedFaults(
+        seeds_each=FAULT_SEEDS,
+        wall_s=round(time.monotonic() - begun_s, 1),
+        processor_s=round(time.process_time() - processor_s, 1),
+        found=found,
+        not_found=not_found,
+    )
 
 
 def first_found(fault: Fault) -> Run | None:

@@ -105,7 +105,7 @@ class Actors:
             await client.queue.subscribe(mailbox, hands.one)
         client.early_holds.pop(mailbox, None)
         client.attached[mailbox] = attached
-        self.ledger.attached = [one for one in self.ledger.attached if one.closed_at_s is None] + [attached]
+        self.ledger.attach(attached)
         self.ledger.counts["attaches"] += 1
 
     async def _attach_again(self, client: Client, mailbox: Subscription) -> None:

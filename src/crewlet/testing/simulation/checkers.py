@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Final
 
-from crewlet.queue import Ack, Outcome, Subscription
-from crewlet.testing.simulation.company import Handling
+from crewlet.queue import Ack, Nak, Outcome, Subscription
+from crewlet.testing.simulation.company import Attached, Handling
 from crewlet.testing.simulation.ledger import Ledger
 
 __all__ = ["Budget", "Checker", "Custody", "Fates", "Stops"]
@@ -73,10 +73,12 @@ class Custody(Checker):
 
 
 class Budget(Checker):
-    """No message is delivered more often than it may, and each delivery costs one."""
+    """No message is delivered more often than it may, each delivery costs one, and a handler is handed the last too."""
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
+        self._failed_at_s: dict[tuple[Subscription, str], float] = {}
+        self._buried: set[tuple[Subscription, str]] = set()
         self._last: dict[tuple[Subscription, str], int] = {}
         self._calls: Counter[tuple[Subscription, str]] = Counter()
 
@@ -96,11 +98,36 @@ class Budget(Checker):
                 self.ledger.found("budget", f"{event_id}: {self._calls[mail]} calls, {most} at most")
             self._last[mail] = delivery
 
+    def ended(self, handling: Handling, outcome: Outcome) -> None:
+        """Note when it failed."""
+        if isinstance(outcome, Nak):
+            for event_id in handling.deliveries:
+                self._failed_at_s[handling.mailbox, event_id] = self.ledger.now_s()
+
     def stepped(self) -> None:
         """Only a message that has spent its budget is a dead letter."""
+        most = self.ledger.config.max_deliver
         for letter in self.ledger.view.letters():
-            if letter.deliveries != self.ledger.config.max_deliver:
+            mail = letter.mailbox, letter.event_id
+            if letter.deliveries != most:
                 self.ledger.found("budget", f"{letter.event_id} was buried after {letter.deliveries} deliveries")
+            if mail not in self._buried and self._last.get(mail) == most - 1 and self._none_was_stopped_since(mail):
+                self.ledger.found("budget", f"{letter.event_id} was buried, and its last delivery reached no handler")
+            self._buried.add(mail)
+
+    def _none_was_stopped_since(self, mail: tuple[Subscription, str]) -> bool:
+        """Whether whoever took a message since its failure had it alone in hand and nothing to hand it back for."""
+        failed_at_s = self._failed_at_s.get(mail)
+        if failed_at_s is None or self.ledger.last_closed_s.get(mail[0], -1.0) >= failed_at_s:
+            return False
+        attached = [one for one in self.ledger.attached if one.mailbox == mail[0]]
+        return all(self._handed_nothing_back(one, failed_at_s) for one in attached)
+
+    def _handed_nothing_back(self, attached: Attached, since_s: float) -> bool:
+        if attached.closed_at_s is not None:
+            return attached.closed_at_s < since_s
+        is_well = attached.is_heard and not attached.stopped and not self.ledger.may_have_lost(attached)
+        return is_well and not attached.hauls and attached.client.healed_at_s < since_s
 
 
 _AT_ONCE_S: Final = 0.5

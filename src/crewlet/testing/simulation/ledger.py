@@ -41,9 +41,18 @@ class Ledger:
     acknowledged_ids: defaultdict[Subscription, set[str]] = field(default_factory=lambda: defaultdict(set[str]))
     acknowledged_late: set[tuple[Subscription, str]] = field(default_factory=set[tuple[Subscription, str]])
     attached: list[Attached] = field(default_factory=list[Attached])
+    last_closed_s: dict[Subscription, float] = field(default_factory=dict[Subscription, float])
     running: list[Handling] = field(default_factory=list[Handling])
     counts: Counter[str] = field(default_factory=Counter[str])
     findings: list[Finding] = field(default_factory=list[Finding])
+
+    def attach(self, attached: Attached) -> None:
+        """One more; of those that are closed their mailbox's last second is kept."""
+        for one in self.attached:
+            if one.closed_at_s is not None:
+                last_s = self.last_closed_s.get(one.mailbox, 0.0)
+                self.last_closed_s[one.mailbox] = max(last_s, one.closed_at_s)
+        self.attached = [one for one in self.attached if one.closed_at_s is None] + [attached]
 
     def found(self, rule: str, what: str) -> None:
         """A rule is broken."""
