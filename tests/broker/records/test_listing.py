@@ -219,7 +219,7 @@ async def test_a_bucket_with_no_room_for_another_consumer_is_unavailable(jetstre
 async def test_a_watch_whose_consumer_was_deleted_is_over_before_long(
     jetstream: JetStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "LISTING_HEARTBEAT_S", 0.1)
+    monkeypatch.setattr(limits, "WATCH_HEARTBEAT_S", 0.1)
     store = await opened(jetstream)
     async with store.watch("seat.>") as watch:
         (name,) = await jetstream.consumer_names(STREAM)
@@ -233,7 +233,7 @@ async def test_a_watch_whose_consumer_was_deleted_is_over_before_long(
 async def test_the_position_reaches_the_last_write_though_that_was_taken_away(
     jetstream: JetStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "LISTING_HEARTBEAT_S", 0.1)
+    monkeypatch.setattr(limits, "WATCH_HEARTBEAT_S", 0.1)
     store = await opened(jetstream)
     async with store.watch("seat.>") as watch:
         first = await store.create("seat.a", b"1")

@@ -50,7 +50,10 @@ def marker(key: str, seq: int) -> Stored:
 
 
 class BucketServer(Wire):
-    """Answers what the script says. A pass shows ``shows`` at once, and then whatever a test has it ``show``."""
+    """Answers what the script says. A pass shows ``shows`` at once, and then whatever a test has it ``show``.
+
+    ``copies``: how many members hold the bucket; ``newest``: the newest revision that the leader has.
+    """
 
     def __init__(self) -> None:
         self.index: dict[str, int] = {}
@@ -58,6 +61,8 @@ class BucketServer(Wire):
         self.leader = "member1"
         self.created_at = CREATED_AT
         self.page = 100_000
+        self.copies = 1
+        self.newest = 0
         self.shows: list[Stored] = []
         self.pending: int | None = None
         self.holds: dict[str, Stored] = {}
@@ -97,8 +102,8 @@ class BucketServer(Wire):
     def read(self) -> list[str]:
         """The keys that were read from the leader one by one."""
         reads = [body for verb, body in self.bodies if verb == "STREAM.MSG.GET"]
-        subjects = [body["last_by_subj"] for body in reads if "last_by_subj" in body]
-        return sorted(subject.removeprefix(BUCKET.subject("")) for subject in subjects)
+        keys = [body["last_by_subj"].removeprefix(BUCKET.subject("")) for body in reads if "last_by_subj" in body]
+        return sorted(key for key in keys if not key.endswith(">"))
 
     # What the broker does of itself.
 
@@ -228,7 +233,7 @@ class BucketServer(Wire):
         offset = body.get("offset", 0)
         page = dict([*self.index.items()][offset : offset + self.page])
         return {
-            "config": {"name": BUCKET.stream},
+            "config": {"name": BUCKET.stream, "num_replicas": self.copies},
             "created": self.created_at.isoformat(),
             "state": {"last_seq": self.last_seq, "subjects": page},
             "cluster": {"leader": self.leader},
@@ -259,19 +264,11 @@ class BucketServer(Wire):
         self.reading_at_most = max(self.reading, self.reading_at_most)
         await asyncio.sleep(self.read_s)
         self.reading -= 1
-        stored = self.holds.get(subject.removeprefix(BUCKET.subject("")))
+        newest = live("newest", self.newest) if self.newest else None
+        stored = newest if subject.endswith(">") else self.holds.get(subject.removeprefix(BUCKET.subject("")))
         if stored is None:
             return _refusal(404, 10037)
-        block = "NATS/1.0\r\n" + "".join(f"{name}: {value}\r\n" for name, value in stored.headers.items()) + "\r\n"
-        return {
-            "message": {
-                "subject": subject,
-                "seq": stored.seq,
-                "time": stored.at.isoformat(),
-                "data": base64.b64encode(stored.value).decode(),
-                "hdrs": base64.b64encode(block.encode()).decode(),
-            }
-        }
+        return _message_answer(stored)
 
     def _push(self, message: Message) -> None:
         for on_message in [*self.subscriptions.values()]:
@@ -280,6 +277,19 @@ class BucketServer(Wire):
 
 def _verb(subject: str) -> str:
     return ".".join(token for token in subject.removeprefix("$JS.API.").split(".") if token.isupper())
+
+
+def _message_answer(stored: Stored) -> dict[str, Any]:
+    block = "NATS/1.0\r\n" + "".join(f"{name}: {value}\r\n" for name, value in stored.headers.items()) + "\r\n"
+    return {
+        "message": {
+            "subject": stored.subject,
+            "seq": stored.seq,
+            "time": stored.at.isoformat(),
+            "data": base64.b64encode(stored.value).decode(),
+            "hdrs": base64.b64encode(block.encode()).decode(),
+        }
+    }
 
 
 def _refusal(code: int, err_code: int) -> dict[str, Any]:

@@ -225,6 +225,66 @@ async def test_what_a_quiet_pass_left_is_read_a_bounded_number_at_a_time(server:
     assert server.reading_at_most == limits.LISTING_READS_AT_ONCE
 
 
+@pytest.mark.spec("C-043", "C-044")
+async def test_a_member_that_is_behind_shows_until_it_is_level_with_the_leader(server: BucketServer) -> None:
+    server.copies, server.newest = 3, 30
+    server.shows = [live("seat.a", 1), live("seat.b", 2)]
+    server.named("seat.a", "seat.b")
+    listing = asyncio.ensure_future(listed(server))
+    await asyncio.sleep(1.0)
+    server.show(live("seat.a", 20), pending=0)
+    await asyncio.sleep(1.0)
+    assert not listing.done()
+    server.show(live("seat.b", 30), pending=1)
+    server.show(live("seat.a", 31), pending=0)
+
+    assert await listing == {"seat.a": 31, "seat.b": 30}
+    assert server.read() == []
+    assert server.verbs().count("STREAM.INFO") == server.verbs().count("STREAM.MSG.GET") == 1
+
+
+@pytest.mark.spec("C-043")
+async def test_a_member_is_level_when_it_passed_where_the_newest_write_was_taken_away(server: BucketServer) -> None:
+    server.copies, server.newest = 3, 30
+    server.shows = [live("seat.a", 1)]
+    server.named("seat.a")
+    listing = asyncio.ensure_future(listed(server))
+    await asyncio.sleep(0.1)
+    server.beat(passed=29)
+    await asyncio.sleep(0.1)
+    assert not listing.done()
+    server.beat(passed=34, stalled="not.yet")
+    await asyncio.sleep(0.1)
+    assert not listing.done()
+    server.beat(passed=34)
+
+    assert await listing == {"seat.a": 1}
+
+
+@pytest.mark.spec("C-043")
+async def test_where_the_member_that_shows_stays_behind_the_leader_is_asked_for_every_key(
+    server: BucketServer,
+) -> None:
+    server.copies, server.newest = 3, 30
+    server.shows = [live("seat.a", 1), live("seat.b", 2)]
+    server.named("seat.a", "seat.b")
+    server.holds = {"seat.a": live("seat.a", 29), "seat.b": live("seat.b", 30)}
+    began = now_s()
+
+    assert await listed(server) == {"seat.a": 29, "seat.b": 30}
+    assert now_s() - began == pytest.approx(limits.LISTING_QUIET_S, abs=0.01)
+
+
+@pytest.mark.spec("C-044")
+async def test_of_an_empty_class_no_member_has_anything_to_be_level_with(server: BucketServer) -> None:
+    server.copies = 3
+    server.named()
+    began = now_s()
+
+    assert await listed(server) == {}
+    assert now_s() == began
+
+
 @pytest.mark.spec("C-047")
 async def test_an_index_of_several_pages_is_read_to_its_end(server: BucketServer) -> None:
     server.page, server.shows = 3, [live("seat.s0", 1), live("seat.unnamed", 2)]

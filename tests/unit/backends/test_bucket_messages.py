@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from crewlet.backends.nats.bucket_messages import Place, place
+from crewlet.backends.nats.bucket_messages import place
 from crewlet.backends.nats.bucket_patterns import checked_patterns
-from crewlet.coordination import Revision
 
 AT = datetime(2030, 1, 1, 0, 0, 0, 123457, tzinfo=UTC)
 NS = 1_893_456_000_123_456_500
@@ -23,14 +22,11 @@ NS = 1_893_456_000_123_456_500
     ],
 )
 def test_a_delivery_says_where_it_stands_with_and_without_a_domain(reply: str) -> None:
-    assert place(reply) == Place(delivery=7, revision=Revision(42), written_at=AT, is_last=False)
+    assert place(reply) == (7, 42, AT, 3)
 
 
 def test_the_last_delivery_says_that_none_waits_behind_it() -> None:
-    last = place(f"$JS.ACK.KV_b.c.1.42.7.{NS}.0")
-
-    assert last is not None
-    assert last.is_last
+    assert place(f"$JS.ACK.KV_b.c.1.42.7.{NS}.0") == (7, 42, AT, 0)
 
 
 @pytest.mark.parametrize(

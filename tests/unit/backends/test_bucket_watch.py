@@ -178,13 +178,13 @@ async def test_a_watch_that_hears_no_heartbeat_is_over(server: BucketServer) -> 
     server.named()
     async with server.bucket().watch("seat.>") as watch:
         for _ in range(5):
-            await asyncio.sleep(limits.LISTING_HEARTBEAT_S)
+            await asyncio.sleep(limits.WATCH_HEARTBEAT_S)
             server.beat()
         began = asyncio.get_running_loop().time()
 
         with pytest.raises(Unavailable, match="silent"):
             await watch.next()
-        assert asyncio.get_running_loop().time() - began == pytest.approx(2.5 * limits.LISTING_HEARTBEAT_S, abs=0.1)
+        assert asyncio.get_running_loop().time() - began == pytest.approx(2.5 * limits.WATCH_HEARTBEAT_S, abs=0.1)
 
 
 async def test_a_watch_that_missed_a_delivery_is_over(server: BucketServer) -> None:
@@ -252,7 +252,7 @@ async def test_several_patterns_are_one_pass_and_an_index_each(server: BucketSer
 
 async def _beat(server: BucketServer) -> None:
     while True:
-        await asyncio.sleep(limits.LISTING_HEARTBEAT_S)
+        await asyncio.sleep(limits.WATCH_HEARTBEAT_S)
         server.beat()
 
 

@@ -57,8 +57,12 @@ class BucketLeader:
         newest = (await self.info()).state.last_seq
         if newest == 0 or await self.at(newest) is not None:
             return Revision(newest)
-        # What came last has gone since. This takes the broker longer the more keys there are.
-        found = await self._last(self.bucket.subject(">"))
+        # What came last has gone since.
+        return await self.newest_under(">")
+
+    async def newest_under(self, pattern: str) -> Revision:
+        """The same of the keys under a pattern. It takes the broker longer the more keys there are."""
+        found = await self._last(self.bucket.subject(pattern))
         return Revision(0 if found is None else found.seq)
 
     async def at(self, revision: int) -> StoredMessage | None:

@@ -40,16 +40,19 @@ async def certified(
     """
     try:
         async with asyncio.timeout(limits.LISTING_MAX_S):
-            index = await _walked_beside_the_index(leader, walk, patterns)
+            index, is_level = await _walked_beside_the_index(leader, walk, patterns)
             shown = take_shown()
-            return answer_of(shown, index, await _read_each(leader, unsettled(shown, index)))
+            return answer_of(shown, index, await _read_each(leader, unsettled(shown, index, is_level=is_level)))
     except TimeoutError as error:
         raise Unavailable(f"the bucket {leader.bucket.name}: not listed in {limits.LISTING_MAX_S:g} s") from error
 
 
-def unsettled(shown: Mapping[str, Shown], index: BucketIndex) -> list[str]:
-    """The keys that only the leader can speak for: named by the index, and lost by the pass or shown as removed."""
-    return [key for key in index.keys if not isinstance(shown.get(key), Record)]
+def unsettled(shown: Mapping[str, Shown], index: BucketIndex, *, is_level: bool) -> list[str]:
+    """The keys that only the leader can speak for: named by the index, and lost by the pass or shown as removed.
+
+    All of them, where the member that served the pass was not level with the leader before it went quiet.
+    """
+    return [key for key in index.keys if not is_level or not isinstance(shown.get(key), Record)]
 
 
 def answer_of(shown: Mapping[str, Shown], index: BucketIndex, read: Mapping[str, Shown | None]) -> Answer:
@@ -81,15 +84,17 @@ def answer_of(shown: Mapping[str, Shown], index: BucketIndex, read: Mapping[str,
     return Answer(tuple(records), settled, index.revision)
 
 
-async def _walked_beside_the_index(leader: BucketLeader, walk: BucketPass, patterns: Sequence[str]) -> BucketIndex:
+async def _walked_beside_the_index(
+    leader: BucketLeader, walk: BucketPass, patterns: Sequence[str]
+) -> tuple[BucketIndex, bool]:
     try:
         async with asyncio.TaskGroup() as group:
             index = group.create_task(read_index(leader, patterns))
             await walk.open()
-            await walk.wait_end(index)
+            is_level = await walk.wait_end(index)
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from failures
-    return index.result()
+    return index.result(), is_level
 
 
 async def _read_each(leader: BucketLeader, keys: Sequence[str]) -> dict[str, Shown | None]:

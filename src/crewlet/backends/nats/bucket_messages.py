@@ -17,8 +17,9 @@ REMOVED: Final = "DEL"
 _REMOVAL_REASON: Final = "Nats-Marker-Reason"
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SHORT_MARK: Final = 9
-_LONG_MARK: Final = 11
+_ACK: Final = "$JS.ACK."
+_SHORT_DOTS: Final = 8
+_LONG_DOTS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +35,8 @@ Shown = Record | Marker
 """One message of a bucket."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a delivered message stands: the number of the delivery, its revision, and whether none waits behind it."""
-
-    delivery: int
-    revision: Revision
-    written_at: datetime
-    is_last: bool
+Place = tuple[int, Revision, datetime, int]
+"""Where a delivered message stands: the number of the delivery, its revision, when it was written, how many wait."""
 
 
 def is_marker(headers: Mapping[str, str]) -> bool:
@@ -63,20 +58,25 @@ def record_of(key: str, message: StoredMessage | None) -> Record | None:
 
 
 def place(reply: str) -> Place | None:
-    """What the reply subject of a delivery says, ``$JS.ACK.…`` with or without domain; ``None`` for any other."""
-    tokens = reply.split(".")
-    count = len(tokens)
-    at = 5 if count == _SHORT_MARK else 7
-    if not (count == _SHORT_MARK or count >= _LONG_MARK) or tokens[1] != "ACK":
+    """What the reply subject of a delivery says, ``$JS.ACK.…`` with or without domain; ``None`` for any other.
+
+    Called for every message of every listing: it looks at no more than it must.
+    """
+    if not reply.startswith(_ACK):
+        return None
+    dots = reply.count(".")
+    if dots == _SHORT_DOTS:
+        _, seq, delivery, at_ns, pending = reply.rsplit(".", 4)
+    elif dots >= _LONG_DOTS:
+        _, _, _, _, _, seq, delivery, at_ns, pending = reply.removeprefix(_ACK).split(".")[:9]
+    else:
         return None
     try:
-        return Place(
-            int(tokens[at + 1]), Revision(int(tokens[at])), _instant(int(tokens[at + 2])), tokens[at + 3] == "0"
-        )
+        return int(delivery), Revision(int(seq)), _instant(int(at_ns)), int(pending)
     except ValueError:
         return None
 
 
 def _instant(nanoseconds: int) -> datetime:
     # Rounded as the times in the leader's answers are, so that a record is the same from wherever it was read.
-    return _EPOCH + timedelta(microseconds=(nanoseconds + 500) // 1000)
+    return _EPOCH + timedelta(0, 0, (nanoseconds + 500) // 1000)

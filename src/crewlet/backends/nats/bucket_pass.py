@@ -13,6 +13,7 @@ from crewlet.backends.nats.bucket_index import BucketIndex
 from crewlet.backends.nats.bucket_messages import Marker, Shown, is_marker, place
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import ApiError, ConsumerConfig, ns
+from crewlet.backends.nats.pass_progress import PassProgress
 from crewlet.backends.nats.wire import Message, Unsubscribe
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
@@ -48,6 +49,7 @@ class BucketPass:
         *,
         name: str,
         tasks: Tasks,
+        heartbeat_s: float,
         headers_only: bool = False,
     ) -> None:
         self._jetstream = jetstream
@@ -57,24 +59,23 @@ class BucketPass:
         self._on_shown = on_shown
         self._name = name
         self._tasks = tasks
+        self._heartbeat_s = heartbeat_s
         self._headers_only = headers_only
+        self._clock = asyncio.get_running_loop().time
         self._broken = ""
         self._stirred = asyncio.Event()
         self._unsubscribe: Unsubscribe | None = None
         self._unwatch: Callable[[], None] | None = None
         self._asked_for = False
         self._made = False
-        self._delivered: int = 0
-        self._expected: int | None = None
+        self._progress = PassProgress()
         self._delivered_at = 0.0
         self._heard_at = 0.0
-        self._shown_all = False
-        self._position = Revision(0)
 
     @property
     def position(self) -> Revision:
         """How far the broker has come: everything under the patterns up to here was shown, as its member holds it."""
-        return self._position
+        return Revision(self._progress.position)
 
     async def open(self) -> None:
         """Begin. Raises ``Unavailable``; it has to be closed in either case."""
@@ -88,38 +89,37 @@ class BucketPass:
         except ApiError as error:
             raise Unavailable(f"the bucket {self._bucket.name} cannot be read: {error.description}") from error
         self._made = True
-        self._expected = info.delivered.consumer_seq + info.num_pending
-        self._delivered_at = self._heard_at = asyncio.get_running_loop().time()
-        self._look_for_end()
+        self._progress.expect(info.delivered.consumer_seq + info.num_pending)
+        self._delivered_at = self._heard_at = self._clock()
 
-    async def wait_end(self, index: asyncio.Task[BucketIndex] | None = None) -> None:
+    async def wait_end(self, index: asyncio.Task[BucketIndex] | None = None) -> bool:
         """Return once it has shown what stood when it began, or was quiet for too long. Raises ``Unavailable``.
 
-        What was to come may be gone, and then the broker says nothing more: after ``limits.LISTING_QUIET_S`` without a
-        delivery the pass is over, though never before ``index`` is there, which makes up for what it did not show.
+        With an index it goes on until it is level with the leader; says whether it was. What was to come may be gone,
+        and then the broker says nothing more: after ``limits.LISTING_QUIET_S`` without a delivery the pass is over,
+        though never before the index is there, which makes up for what it did not show.
         """
-        clock = asyncio.get_running_loop().time
         if index is not None:
             index.add_done_callback(lambda _: self._stirred.set())
         while True:
             self.check()
-            if self._shown_all:
-                return
             quiet_at = self._delivered_at + limits.LISTING_QUIET_S
-            has_index = index is None or index.done()
-            if clock() >= quiet_at and has_index:
-                _log.info("bucket_pass_quiet", bucket=self._bucket.name, shown=self._delivered)
-                return
-            await self._wait_stirred(quiet_at if clock() < quiet_at else None)
+            if index is None or index.done():
+                goal = 0 if index is None else index.result().newest
+                if self._progress.has_shown(goal):
+                    return True
+                if self._clock() >= quiet_at:
+                    _log.info("bucket_pass_quiet", bucket=self._bucket.name, shown=self._progress.delivered)
+                    return goal == 0
+            await self._wait_stirred(quiet_at if self._clock() < quiet_at else None)
 
     async def wait_shown(self) -> None:
         """Return once something may have been shown since the last call. Raises ``Unavailable`` once it is broken.
 
         A consumer that is no more sends no heartbeats; nothing else tells of its end.
         """
-        clock = asyncio.get_running_loop().time
-        silent_at = self._heard_at + _MISSED_HEARTBEATS * limits.LISTING_HEARTBEAT_S
-        if clock() >= silent_at:
+        silent_at = self._heard_at + _MISSED_HEARTBEATS * self._heartbeat_s
+        if self._clock() >= silent_at:
             self._break("the broker was silent for too long")
         self.check()
         await self._wait_stirred(silent_at)
@@ -163,7 +163,7 @@ class BucketPass:
             filter_subjects=[] if one else self._filters,
             deliver_subject=inbox,
             flow_control=True,
-            idle_heartbeat=ns(limits.LISTING_HEARTBEAT_S),
+            idle_heartbeat=ns(self._heartbeat_s),
             # Should its end not reach the broker: nobody listens on its inbox any more, and then it goes by itself.
             inactive_threshold=ns(limits.LISTING_REAPED_AFTER_S),
             headers_only=self._headers_only,
@@ -197,7 +197,7 @@ class BucketPass:
     def _on_frame(self, message: Message) -> None:
         if self._broken:
             return
-        self._heard_at = asyncio.get_running_loop().time()
+        self._heard_at = self._clock()
         if not message.status:
             self._on_message(message)
         elif message.status == _CONTROL:
@@ -207,28 +207,27 @@ class BucketPass:
 
     def _on_message(self, message: Message) -> None:
         at = place(message.reply)
-        if at is None or at.delivery != self._delivered + 1:
-            self._break(f"a delivery is missing behind number {self._delivered}")
+        if at is None or not self._progress.took(at):
+            self._break(f"a delivery is missing before number {self._progress.delivered}")
             return
-        self._delivered, self._position = at.delivery, at.revision
         self._delivered_at = self._heard_at
         key = message.subject[self._prefix_length :]
         if message.headers and is_marker(message.headers):
-            self._on_shown(Marker(key, at.revision, at.written_at))
+            self._on_shown(Marker(key, at[1], at[2]))
         else:
-            self._on_shown(Record(key, message.payload, at.revision, at.written_at))
-        if not self._shown_all:
-            self._look_for_end(is_last=at.is_last)
+            self._on_shown(Record(key, message.payload, at[1], at[2]))
+        if self._progress.may_be_over:
+            self.stir()
 
     def _on_control(self, message: Message) -> None:
-        answer_to = message.reply or message.headers.get(_STALLED, "")
+        stalled = message.headers.get(_STALLED, "")
+        answer_to = message.reply or stalled
         if answer_to:
             self._tasks.start("flow_control", self._go_on(answer_to))
         last, passed = message.headers.get(_LAST_DELIVERED, ""), message.headers.get(_LAST_PASSED, "")
-        if last.isdecimal() and int(last) != self._delivered:
-            self._break(f"the broker delivered {last} messages, and {self._delivered} arrived")
-        elif passed.isdecimal() and int(passed) > self._position:
-            self._position = Revision(int(passed))
+        if last.isdecimal() and int(last) != self._progress.delivered:
+            self._break(f"the broker delivered {last} messages, and {self._progress.delivered} arrived")
+        elif passed.isdecimal() and not stalled and self._progress.passed(int(passed)):
             self.stir()
 
     async def _go_on(self, subject: str) -> None:
@@ -236,11 +235,6 @@ class BucketPass:
             await self._jetstream.wire.publish(subject)
         except Unavailable as error:
             self._break(str(error))
-
-    def _look_for_end(self, *, is_last: bool = False) -> None:
-        if is_last or (self._expected is not None and self._delivered >= self._expected):
-            self._shown_all = True
-            self.stir()
 
     def _break(self, why: str) -> None:
         self._broken = self._broken or why

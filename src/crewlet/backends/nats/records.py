@@ -119,7 +119,8 @@ class NatsRecordStore:
         """A listing, then its changes from the very same pass."""
         needed = checked_patterns(patterns)
         await self._leader.sure()
-        watch = BucketWatch(self._leader, needed, partial(self._new_pass, needed))
+        make_pass = partial(self._new_pass, needed, heartbeat_s=limits.WATCH_HEARTBEAT_S)
+        watch = BucketWatch(self._leader, needed, make_pass)
         try:
             await watch.open()
             yield watch
@@ -140,7 +141,12 @@ class NatsRecordStore:
         return await self._leader.time()
 
     def _new_pass(
-        self, patterns: Sequence[str], on_shown: Callable[[Shown], None], *, headers_only: bool = False
+        self,
+        patterns: Sequence[str],
+        on_shown: Callable[[Shown], None],
+        *,
+        heartbeat_s: float | None = None,
+        headers_only: bool = False,
     ) -> BucketPass:
         return BucketPass(
             self._jetstream,
@@ -149,6 +155,7 @@ class NatsRecordStore:
             on_shown,
             name=f"pass-{self._ids.hex(16)}",
             tasks=self._tasks,
+            heartbeat_s=heartbeat_s or limits.LISTING_HEARTBEAT_S,
             headers_only=headers_only,
         )
 
