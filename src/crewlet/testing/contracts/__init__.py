@@ -21,12 +21,15 @@ from crewlet.testing.contracts.queue_publishing import Publishing
 from crewlet.testing.contracts.queue_questions import Questions
 from crewlet.testing.contracts.record_harness import AGED, KEPT, SKEW_S, RecordHarness, ShiftedClock
 from crewlet.testing.contracts.record_histories import Histories
-from crewlet.testing.contracts.record_listings import Listings, ListingsUnderChange
+from crewlet.testing.contracts.record_listing_churn import ListingsUnderChange
+from crewlet.testing.contracts.record_listings import Listings
 from crewlet.testing.contracts.record_markers import Markers
 from crewlet.testing.contracts.record_removals import Removals
 from crewlet.testing.contracts.record_times import Ages, StoreTimes
 from crewlet.testing.contracts.record_unknowns import LateWrites, LostReplies, Unknowns
-from crewlet.testing.contracts.record_watches import WatchAnswers, WatchEnds, Watches
+from crewlet.testing.contracts.record_watch_answers import WatchAnswers
+from crewlet.testing.contracts.record_watch_ends import WatchEnds
+from crewlet.testing.contracts.record_watches import Watches
 from crewlet.testing.contracts.record_writes import RecordWrites, Revisions
 from crewlet.testing.contracts.records import RECORD_SUITE
 

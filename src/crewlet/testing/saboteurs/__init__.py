@@ -1,5 +1,8 @@
 """Twins with one planted fault each, and the promise that must find each of them out."""
 
+from crewlet.testing.saboteurs.budget_counting_faults import BUDGET_COUNTING_FAULTS
+from crewlet.testing.saboteurs.budget_failure_faults import BUDGET_FAILURE_FAULTS
+from crewlet.testing.saboteurs.budget_saboteur import BudgetSaboteur
 from crewlet.testing.saboteurs.queue_batch_faults import BATCH_FAULTS
 from crewlet.testing.saboteurs.queue_budget_faults import BUDGET_FAULTS
 from crewlet.testing.saboteurs.queue_haul_faults import HAUL_FAULTS
@@ -15,10 +18,20 @@ from crewlet.testing.saboteurs.record_removal_faults import REMOVAL_FAULTS
 from crewlet.testing.saboteurs.record_saboteur import RecordSaboteur, planted_records
 from crewlet.testing.saboteurs.record_time_faults import TIME_FAULTS
 from crewlet.testing.saboteurs.record_unknown_faults import UNKNOWN_FAULTS
+from crewlet.testing.saboteurs.record_watch_answer_faults import WATCH_ANSWER_FAULTS, WATCH_END_FAULTS
 from crewlet.testing.saboteurs.record_watch_faults import WATCH_FAULTS
 from crewlet.testing.saboteurs.record_write_faults import WRITE_FAULTS
 
-__all__ = ["QUEUE_SABOTEURS", "RECORD_SABOTEURS", "QueueSaboteur", "RecordSaboteur", "planted", "planted_records"]
+__all__ = [
+    "BUDGET_SABOTEURS",
+    "QUEUE_SABOTEURS",
+    "RECORD_SABOTEURS",
+    "BudgetSaboteur",
+    "QueueSaboteur",
+    "RecordSaboteur",
+    "planted",
+    "planted_records",
+]
 
 QUEUE_SABOTEURS: tuple[type[QueueSaboteur], ...] = (
     *OUTCOME_FAULTS,
@@ -37,8 +50,13 @@ RECORD_SABOTEURS: tuple[type[RecordSaboteur], ...] = (
     *WRITE_FAULTS,
     *REMOVAL_FAULTS,
     *LISTING_FAULTS,
+    *WATCH_ANSWER_FAULTS,
     *WATCH_FAULTS,
+    *WATCH_END_FAULTS,
     *TIME_FAULTS,
     *UNKNOWN_FAULTS,
 )
 """The saboteurs of the record store's suite."""
+
+BUDGET_SABOTEURS: tuple[type[BudgetSaboteur], ...] = (*BUDGET_COUNTING_FAULTS, *BUDGET_FAILURE_FAULTS)
+"""The saboteurs of the token budgets' suite."""
