@@ -18,8 +18,7 @@ from crewlet.testing.contracts.budget_program import BudgetStep, follow_budgets
 from crewlet.testing.contracts.budgets import BudgetRig
 from crewlet.testing.contracts.record_on_jetstream import ClusterRecords, JetStreamRecords
 from crewlet.testing.contracts.record_on_memory import MemoryRecords
-from crewlet.testing.saboteurs.budget_counting_faults import BUDGET_COUNTING_FAULTS
-from crewlet.testing.saboteurs.budget_failure_faults import BUDGET_FAILURE_FAULTS
+from crewlet.testing.saboteurs import BUDGET_SABOTEURS
 
 IN_FULL = "CREWLET_FULL_PROGRAMS" in os.environ
 EXAMPLES = 2000 if IN_FULL else 150
@@ -146,8 +145,7 @@ def test_what_stands_is_what_the_model_says_on_three_members(three_members: Clus
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FOUND_OUT)
 def test_the_model_finds_the_saboteur_out(name: str) -> None:
-    faults = (*BUDGET_COUNTING_FAULTS, *BUDGET_FAILURE_FAULTS)
-    kind = next(kind for kind in faults if kind.__name__ == name)
+    kind = next(kind for kind in BUDGET_SABOTEURS if kind.__name__ == name)
 
     def differs(program: list[BudgetStep]) -> bool:
         try:

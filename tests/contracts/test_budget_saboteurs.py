@@ -20,14 +20,11 @@ from crewlet.testing.contracts.budgets import (
     BudgetRig,
 )
 from crewlet.testing.contracts.record_on_memory import MemoryRecords
-from crewlet.testing.saboteurs.budget_counting_faults import BUDGET_COUNTING_FAULTS
-from crewlet.testing.saboteurs.budget_failure_faults import BUDGET_FAILURE_FAULTS
-from crewlet.testing.saboteurs.budget_saboteur import BudgetSaboteur
+from crewlet.testing.saboteurs import BUDGET_SABOTEURS, BudgetSaboteur
 from tests.contracts import test_budgets_one_broker, test_budgets_three_members, test_budgets_twin
 
 Promise = Callable[[object, BudgetRig], Awaitable[None]]
 
-SABOTEURS = (*BUDGET_COUNTING_FAULTS, *BUDGET_FAILURE_FAULTS)
 UNPLANTED = {
     BudgetCounting.test_counting_goes_on_after_a_change_of_leader: "the twin has no leader",
     BudgetContention.test_four_processes_count_exactly: "chance decides; see those who take turns",
@@ -54,7 +51,7 @@ def keep(promise: Promise, kind: type[Budgets] = Budgets) -> None:
         run_virtual(run())
 
 
-@pytest.mark.parametrize("saboteur", SABOTEURS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("saboteur", BUDGET_SABOTEURS, ids=lambda kind: kind.__name__)
 def test_the_named_promise_finds_the_saboteur_out(saboteur: type[BudgetSaboteur]) -> None:
     promise = cast("Promise", saboteur.caught_by)
     keep(promise)
@@ -65,7 +62,7 @@ def test_the_named_promise_finds_the_saboteur_out(saboteur: type[BudgetSaboteur]
 
 def test_every_promise_is_broken_by_a_saboteur_or_said_why_not() -> None:
     unnamed = {getattr(contract, name) for contract in BUDGET_SUITE for name in promises(contract)}
-    unnamed -= {saboteur.caught_by for saboteur in SABOTEURS}
+    unnamed -= {saboteur.caught_by for saboteur in BUDGET_SABOTEURS}
 
     assert {promise.__qualname__ for promise in unnamed} == {promise.__qualname__ for promise in UNPLANTED}
 

@@ -2,7 +2,10 @@
 
 from crewlet.testing.saboteurs.budget_counting_faults import BUDGET_COUNTING_FAULTS
 from crewlet.testing.saboteurs.budget_failure_faults import BUDGET_FAILURE_FAULTS
+from crewlet.testing.saboteurs.budget_lane_faults import BUDGET_LANE_FAULTS
+from crewlet.testing.saboteurs.budget_mark_faults import BUDGET_MARK_FAULTS
 from crewlet.testing.saboteurs.budget_saboteur import BudgetSaboteur
+from crewlet.testing.saboteurs.budget_turning_faults import BUDGET_TURNING_FAULTS
 from crewlet.testing.saboteurs.queue_batch_faults import BATCH_FAULTS
 from crewlet.testing.saboteurs.queue_budget_faults import BUDGET_FAULTS
 from crewlet.testing.saboteurs.queue_haul_faults import HAUL_FAULTS
@@ -58,5 +61,11 @@ RECORD_SABOTEURS: tuple[type[RecordSaboteur], ...] = (
 )
 """The saboteurs of the record store's suite."""
 
-BUDGET_SABOTEURS: tuple[type[BudgetSaboteur], ...] = (*BUDGET_COUNTING_FAULTS, *BUDGET_FAILURE_FAULTS)
+BUDGET_SABOTEURS: tuple[type[BudgetSaboteur], ...] = (
+    *BUDGET_COUNTING_FAULTS,
+    *BUDGET_MARK_FAULTS,
+    *BUDGET_TURNING_FAULTS,
+    *BUDGET_LANE_FAULTS,
+    *BUDGET_FAILURE_FAULTS,
+)
 """The saboteurs of the token budgets' suite."""
