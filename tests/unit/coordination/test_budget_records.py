@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
-from crewlet.coordination import BudgetRecord, Ceilings, Period, Spend, agent_scope, windows_at, without_room
+from crewlet.coordination import UNCAPPED, BudgetRecord, Ceilings, Period, Spend, agent_scope, windows_at, without_room
+from crewlet.coordination.records.budget_charge import refusals_of
 from crewlet.coordination.records.budget_record import Lane, counted, landed, refused, scope_key
 from crewlet.coordination.records.codec import decode_record, encode_record
 
@@ -44,6 +45,15 @@ def test_what_a_successor_wrote_survives_our_charge_and_our_mark() -> None:
 
     written = msgspec.json.decode(encode_record(marked))
     assert (written["motto"], written["day"]["refusals"], written["day"]["used"]) == ("thrift", 4, 1)
+
+
+def test_a_refusal_by_a_period_that_only_a_newer_build_counts_is_a_refusal() -> None:
+    record = decode_record(BudgetRecord, changed(lanes={"t1": [3, ["year"], "2026-09-23"]}))
+
+    (refusal,) = refusals_of(record, landed(record, "t1", 3) or (), UNCAPPED)
+
+    assert (refusal.period, refusal.label) == ("year", "")
+    assert msgspec.json.decode(encode_record(record))["lanes"]["t1"] == [3, ["year"], "2026-09-23"]
 
 
 UNREADABLE: tuple[tuple[str, object], ...] = (

@@ -52,10 +52,13 @@ class Spend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """One window without room: what stood in it after the charge, and its ceiling (``None`` where it was lifted)."""
+    """One window without room: what stood in it after the charge, and its ceiling (``None`` where it was lifted).
+
+    ``period`` is a ``Period``, or the name of one that only a newer build counts: without a label then.
+    """
 
     scope: str
-    period: Period
+    period: str
     label: str
     used: int
     ceiling: int | None
@@ -216,10 +219,14 @@ class Share:
         self.charge.dropped(error)
 
 
-def refusals_of(record: BudgetRecord, periods: Sequence[Period], ceilings: Ceilings) -> list[Refusal]:
+def refusals_of(record: BudgetRecord, periods: Sequence[str], ceilings: Ceilings) -> list[Refusal]:
     """The windows of ``periods``, as the record has them now."""
-    slots = [(period, record.slot(period)) for period in periods]
-    return [
-        Refusal(scope=record.scope, period=period, label=slot.label, used=slot.used, ceiling=ceilings.of(period))
-        for period, slot in slots
-    ]
+    return [_refusal(record, period, ceilings) for period in periods]
+
+
+def _refusal(record: BudgetRecord, period: str, ceilings: Ceilings) -> Refusal:
+    if period not in {*Period}:
+        return Refusal(scope=record.scope, period=period, label="", used=0, ceiling=None)
+    known = Period(period)
+    slot = record.slot(known)
+    return Refusal(scope=record.scope, period=known, label=slot.label, used=slot.used, ceiling=ceilings.of(known))

@@ -66,11 +66,11 @@ class WindowSlot(SharedRecord, frozen=True, kw_only=True):
 class Lane(msgspec.Struct, array_like=True, frozen=True):
     """How far one lane has charged: its last number, the periods that refused that charge, the day of the window.
 
-    An array, which must not grow: what a later build has to add goes beside the lanes.
+    An array, which must not grow: what a later build has to add goes beside the lanes. It may know other periods.
     """
 
     number: int
-    refused: tuple[Period, ...]
+    refused: tuple[str, ...]
     day: str
 
 
@@ -129,7 +129,7 @@ def without_room(record: BudgetRecord, ceilings: Ceilings, tokens: int = 1) -> t
     return tuple(full)
 
 
-def landed(record: BudgetRecord, lane: str, number: int) -> tuple[Period, ...] | None:
+def landed(record: BudgetRecord, lane: str, number: int) -> tuple[str, ...] | None:
     """What refused the charge ``number`` of ``lane``, if it is counted here already; ``None`` where it is not.
 
     Of a lane that has gone on since, what refused its last one: nobody waits for the earlier ones any more.

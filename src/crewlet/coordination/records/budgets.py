@@ -133,6 +133,8 @@ class Budgets:
 
         The lanes of turns that ended here go too: nobody else would take them before they are old.
         """
+        if self._is_closed:
+            return
         try:
             async with asyncio.timeout(limits.BUDGET_CLOSE_WAIT_S):
                 await self._idle()

@@ -123,6 +123,7 @@ class _Follower:
         self._numbers: dict[str, int] = {}
         self._last: dict[str, BudgetStep] = {}
         self._wanted = {scope: _Counter() for scope in _BOTH}
+        self._verdict: tuple[str, list[tuple[str, str]]] | None = None
 
     async def follow(self, program: list[BudgetStep]) -> None:
         self._processes = [await self._rig.process(), await self._rig.process()]
@@ -237,8 +238,6 @@ class _Follower:
             wanted = [(scope, period) for scope in _BOTH for period in self._wanted[scope].lanes[lane][1]]
             assert found == wanted, f"the verdict on {lane} {when}"
             self._verdict = None
-
-    _verdict: tuple[str, list[tuple[str, Period]]] | None = None
 
     def _set_clocks(self) -> None:
         for process, skew_s in zip(self._processes, self._skews_s, strict=True):

@@ -203,4 +203,6 @@ class BudgetRig:
         """End every process."""
         await self.tasks.close()
         for process in self._processes:
+            process.store.let(COMPANY_SCOPE)
+            process.store.let(SEAT)
             await process.budgets.close()
