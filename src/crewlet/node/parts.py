@@ -15,7 +15,7 @@ from crewlet.base.fence import Fence, Posture, ServingPosture
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
 from crewlet.config import NodeConfig, models_without_keys
-from crewlet.coordination import KvLeases, Leases
+from crewlet.coordination import MAILBOXES, KvLeases, Leases, Mailboxes
 from crewlet.coordination.slots import DUTIES, EPOCHS, LEASES
 from crewlet.inbox import SeatInboxParts, Trigger, TurnOutcome
 from crewlet.llm import build_models
@@ -129,7 +129,11 @@ async def assemble(
     runner = TurnRunner(lambda: epoch, asks)
     # Mailboxes take as long as the company is large, tool servers as long as the slowest: side by side.
     await asyncio.gather(
-        ensure_mailboxes(ground.queue, [seat.handle for seat in organization.agent_seats]),
+        ensure_mailboxes(
+            ground.queue,
+            Mailboxes(ground.stores[MAILBOXES.name]),
+            [seat.handle for seat in organization.agent_seats],
+        ),
         start_shared_tools(tools, shared_server_specs(company), tasks),
     )
     leases = _leases(config, ground, around, stack)

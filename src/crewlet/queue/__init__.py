@@ -14,6 +14,7 @@ from crewlet.queue.contract import (
 )
 from crewlet.queue.dead_letters import DeadLetter, DeadLetterPage, DeadLetters, Redrive, RedriveOutcome
 from crewlet.queue.deliveries import Ack, Defer, Delivery, Handler, Nak, Outcome, Subscription
+from crewlet.queue.seat_mailboxes import control_of, inbox_of, mailboxes_of, owner_of_mailbox, reflect_of
 
 __all__ = [
     "Ack",
@@ -40,6 +41,11 @@ __all__ = [
     "StreamHandler",
     "StreamSubscription",
     "Subscription",
+    "control_of",
+    "inbox_of",
+    "mailboxes_of",
     "nak_backoff_s",
+    "owner_of_mailbox",
     "partitions_of",
+    "reflect_of",
 ]

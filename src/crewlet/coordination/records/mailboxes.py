@@ -55,10 +55,9 @@ def marked(mailbox: SeatMailbox, by: str, *, now: datetime) -> SeatMailbox | Non
     """
     if mailbox.absent_since is None or now < mailbox.absent_since + timedelta(seconds=limits.MAILBOX_GRACE_S):
         return None
-    if mailbox.retiring_since is not None and mailbox.retiring_by != by:
-        abandoned = mailbox.retiring_since + timedelta(seconds=limits.MAILBOX_MARK_ABANDONED_S)
-        if now < abandoned:
-            return None
+    since = mailbox.retiring_since
+    if since is not None and mailbox.retiring_by != by and now < _abandoned_at(since):
+        return None
     return replace(mailbox, retiring_by=by, retiring_since=now)
 
 
@@ -134,6 +133,15 @@ class Mailboxes:
         at = (await self._store.time()).latest
         return await self._over(read, stamped_absent(read.record, at=at))
 
+    async def is_due(self, read: Stored[SeatMailbox]) -> bool:
+        """Whether a retirement of it may begin now, by the store's clock: long enough missing, and no other at work."""
+        return marked(read.record, "", now=(await self._store.time()).earliest) is not None
+
+    async def is_abandoned(self, read: Stored[SeatMailbox]) -> bool:
+        """Whether a retirement that began must have died since, by the store's clock."""
+        since = read.record.retiring_since
+        return since is not None and _abandoned_at(since) <= (await self._store.time()).earliest
+
     async def mark(self, read: Stored[SeatMailbox], *, by: str) -> Stored[SeatMailbox] | None:
         """The retirement ``by`` begins, alone; ``None`` where it may not, or the record changed since it was read.
 
@@ -173,6 +181,10 @@ class Mailboxes:
         except Conflict:
             return None
         return Stored(read.key, wanted, written.revision, written.written_at)
+
+
+def _abandoned_at(retiring_since: datetime) -> datetime:
+    return retiring_since + timedelta(seconds=limits.MAILBOX_MARK_ABANDONED_S)
 
 
 def _key(handle: str) -> str:
