@@ -127,7 +127,7 @@ async def test_on_three_members_no_answer_is_wrong_whoever_leads_and_lags(member
         await wire.close()
 
     told(f"three members, {case.name}", verdict, churn)
-    assert verdict.wrong == {}, verdict.first_wrong
+    assert (verdict.wrong, verdict.stale) == ({}, 0), verdict.first_wrong
 
 
 @asynccontextmanager

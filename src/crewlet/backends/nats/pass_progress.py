@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from crewlet.backends.nats.bucket_messages import Place
 
 __all__ = ["PassProgress"]
+
+_TIMES_PENDING: Final = 100
 
 
 class PassProgress:
@@ -48,7 +52,7 @@ class PassProgress:
         """Whether it showed what stood when it began, as a member holds it that had come as far as ``goal`` by then.
 
         With a goal it has to have passed it with nothing pending: then no key was shown as it had been before. Where
-        others write so fast that something always is, what is pending when it is first asked past the goal is enough.
+        others write so fast that something always is, it is enough to have gone on for many times what was pending.
         """
         if goal == 0:
             return self._was_last or (self._expected is not None and self.delivered >= self._expected)
@@ -57,5 +61,5 @@ class PassProgress:
         if self.position < goal:
             return False
         if self._enough is None:
-            self._enough = self.delivered + self._pending
+            self._enough = self.delivered + _TIMES_PENDING * (self._pending + 1)
         return self.delivered >= self._enough
