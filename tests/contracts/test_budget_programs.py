@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from typing import get_args
 
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
@@ -14,7 +15,7 @@ from crewlet.base.errors import CrewletError
 from crewlet.coordination import Budgets, Ceilings
 from crewlet.testing import VirtualDeadlock, run_virtual
 from crewlet.testing.clusters import Cluster
-from crewlet.testing.contracts.budget_program import BudgetStep, follow_budgets
+from crewlet.testing.contracts.budget_program import BudgetStep, Fault, follow_budgets
 from crewlet.testing.contracts.budgets import BudgetRig
 from crewlet.testing.contracts.record_on_jetstream import ClusterRecords, JetStreamRecords
 from crewlet.testing.contracts.record_on_memory import MemoryRecords
@@ -56,19 +57,7 @@ CHARGES = st.builds(
     tokens=st.integers(0, 20),
     company=CEILINGS,
     seat=CEILINGS,
-    fault=st.sampled_from(
-        [
-            "none",
-            "none",
-            "lost reply",
-            "company cut",
-            "company late",
-            "seat late",
-            "crash before",
-            "crash between",
-            "hang up",
-        ]
-    ),
+    fault=st.one_of(st.just("none"), st.sampled_from(get_args(Fault))),
     seconds=SECONDS,
 )
 OTHERS = st.one_of(

@@ -33,6 +33,7 @@ Fault = Literal[
     "none",
     "lost reply",
     "company cut",
+    "company lands late",
     "company late",
     "seat late",
     "crash before",
@@ -167,6 +168,13 @@ class _Follower:
             self._rig.records.cut_after_write(process.link)
             await self._fails(process, step, Unavailable)
             await self._rig.records.mend(process.link)
+            verdict = await self._made(process, step)
+            self._count(step, process, *_BOTH)
+            self._judged(step.lane, verdict)
+        elif step.fault == "company lands late":
+            self._rig.records.withhold(process.link)
+            await self._fails(process, step, Unavailable)
+            await self._rig.records.deliver(process.link)
             verdict = await self._made(process, step)
             self._count(step, process, *_BOTH)
             self._judged(step.lane, verdict)
