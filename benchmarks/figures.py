@@ -55,6 +55,11 @@ class Sizes:
     mailbox_runs: int
     idle_inboxes: int
     idle_s: float
+    records: int
+    record_reads: int
+    tenures: int
+    leases_held: int
+    renewals: int
 
 
 FULL = Sizes(
@@ -80,6 +85,11 @@ FULL = Sizes(
     mailbox_runs=3,
     idle_inboxes=1000,
     idle_s=30.0,
+    records=10_000,
+    record_reads=1000,
+    tenures=60,
+    leases_held=10_000,
+    renewals=4000,
 )
 SMALL = Sizes(
     commands=1,
@@ -104,6 +114,11 @@ SMALL = Sizes(
     mailbox_runs=1,
     idle_inboxes=5,
     idle_s=0.5,
+    records=50,
+    record_reads=10,
+    tenures=4,
+    leases_held=40,
+    renewals=100,
 )
 """As much as it takes to see that everything is measured; its values say nothing."""
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from benchmarks import (
     budget_charges,
+    lease_tenures,
     memory,
     queue_batches,
     queue_hand_overs,
@@ -13,6 +14,7 @@ from benchmarks import (
     queue_publishing,
     queue_singles,
     queue_times,
+    record_reads,
     start_times,
     turn_cost,
 )
@@ -28,7 +30,9 @@ MEASUREMENTS: Final[tuple[Measurement, ...]] = (
     *queue_singles.MEASUREMENTS,
     *queue_hand_overs.MEASUREMENTS,
     *queue_mailboxes.MEASUREMENTS,
+    *record_reads.MEASUREMENTS,
     *budget_charges.MEASUREMENTS,
+    *lease_tenures.MEASUREMENTS,
     *turn_cost.MEASUREMENTS,
     *memory.MEASUREMENTS,
 )
