@@ -23,7 +23,7 @@ class TickLoop:
     """Ticks at once and then every ``every_s`` from the start of one to the start of the next, until :meth:`stop`.
 
     ``tick`` answers whether it worked; ``after_failure`` is awaited where it raised. After a failure the next tick
-    comes a little late: peers that tick at the same moment go first then, and a duty that this node cannot do is
+    comes a little more than ``every_s`` later: each peer has had one by then, and a duty that this node cannot do is
     done by one that can.
     """
 
@@ -57,9 +57,8 @@ class TickLoop:
                 await self._supervised()
             finally:
                 self._began_s = None
-            every_s = self._every_s * (1 + (limits.DUTY_STEPS_BACK_FRACTION if self._failures else 0))
             with suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, began_s + every_s - self._clock.elapsed_s())):
+                async with asyncio.timeout(self._until_next_s(began_s)):
                     await self._stopping.wait()
 
     def stop(self) -> None:
@@ -82,6 +81,11 @@ class TickLoop:
             failures=self._failures,
             error=self._error,
         )
+
+    def _until_next_s(self, began_s: float) -> float:
+        if self._failures:
+            return self._every_s * (1 + limits.DUTY_STEPS_BACK_FRACTION)
+        return max(0.0, began_s + self._every_s - self._clock.elapsed_s())
 
     async def _supervised(self) -> None:
         try:
