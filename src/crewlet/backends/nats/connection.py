@@ -145,7 +145,7 @@ class Connection(Wire):
             link.publish(subject, payload, reply, headers)
         except (nats_errors.Error, OSError) as error:
             raise translated(error, subject) from error
-        if link.unsent_bytes > limits.WIRE_UNSENT_MAX_BYTES:
+        if link.backlog_bytes > limits.WIRE_UNSENT_MAX_BYTES:
             await self._echo(limits.BROKER_REQUEST_TIMEOUT_S)
 
     async def subscribe(self, subject: str, on_message: Callable[[Message], None]) -> Unsubscribe:
@@ -252,7 +252,7 @@ class Connection(Wire):
 
     def _has_backlog(self, more_bytes: int) -> bool:
         link = self._link
-        return link is not None and link.unsent_bytes + more_bytes > limits.WIRE_UNSENT_MAX_BYTES // 2
+        return link is not None and link.backlog_bytes + more_bytes > limits.WIRE_UNSENT_MAX_BYTES // 2
 
     async def _drained(self) -> None:
         """Everything that the broker had sent when this was called has been handed over."""

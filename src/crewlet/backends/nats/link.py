@@ -107,9 +107,9 @@ class Link:
         return [url.geturl() for url in self._client.discovered_servers]
 
     @property
-    def unsent_bytes(self) -> int:
-        """What was accepted here and not yet taken by the operating system."""
-        return self._client.unsent_bytes
+    def backlog_bytes(self) -> int:
+        """What was accepted here and not yet taken by the operating system, or a little more."""
+        return self._client.backlog_bytes
 
     def progress(self) -> Progress:
         """How far traffic has come, to be compared with a later look: see :func:`moved`."""
