@@ -160,16 +160,16 @@ class FailedClaims(Contract):
         await leases.cut(*leases.stores(one).all)
 
         for call in (
-            one.claim("seat:bob"),
-            one.claim(SEAT),
-            one.leases.renew(lease, ttl_s=LEASE_TTL_S),
-            one.leases.release(lease),
-            one.leases.holder("seat:bob"),
-            one.leases.held("seat"),
-            one.leases.hints("seat"),
+            lambda: one.claim("seat:bob"),
+            lambda: one.claim(SEAT),
+            lambda: one.leases.renew(lease, ttl_s=LEASE_TTL_S),
+            lambda: one.leases.release(lease),
+            lambda: one.leases.holder("seat:bob"),
+            lambda: one.leases.held("seat"),
+            lambda: one.leases.hints("seat"),
         ):
             with pytest.raises(Unavailable):
-                await call
+                await call()
 
         assert await other.leases.holder("seat:bob") is None
 
