@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -35,7 +36,6 @@ FOUND_OUT = (
     "MarksStay",
     "MarksTurnWindowsOver",
     "MarksAreJudgedByMemory",
-    "NothingFitsIntoAFullWindow",
     "OutagesAdmit",
     "RefusedSpendIsNotCounted",
     "SlotsGoBack",
@@ -66,7 +66,22 @@ OTHERS = st.one_of(
     st.builds(BudgetStep, what=st.just("pass"), seconds=SECONDS),
     st.builds(BudgetStep, what=st.just("skew"), process=PROCESSES, seconds=st.sampled_from([-7200, -15, 0, 15])),
 )
-PROGRAMS = st.lists(st.one_of(CHARGES, OTHERS), min_size=1, max_size=12)
+
+
+def turned_over(charge: BudgetStep, other: BudgetStep) -> list[BudgetStep]:
+    """A charge is asked for again behind a boundary that another one crossed first."""
+    return [
+        replace(charge, lane="a"),
+        BudgetStep(what="pass", seconds=86_400),
+        replace(other, lane="b"),
+        BudgetStep(what="again", process=other.process, lane="a"),
+    ]
+
+
+MOVES = st.one_of(
+    CHARGES.map(lambda step: [step]), OTHERS.map(lambda step: [step]), st.builds(turned_over, CHARGES, CHARGES)
+)
+PROGRAMS = st.lists(MOVES, min_size=1, max_size=9).map(lambda moves: [step for move in moves for step in move])
 
 
 def modest(examples: int) -> settings:
@@ -143,4 +158,4 @@ def test_the_model_finds_the_saboteur_out(name: str) -> None:
             return True
         return False
 
-    assert find(PROGRAMS, differs, settings=settings(modest(400), phases=[Phase.generate]))
+    assert find(PROGRAMS, differs, settings=settings(modest(600), phases=[Phase.generate]))
