@@ -27,7 +27,7 @@ from crewlet.base import limits
 from crewlet.base.errors import CrewletError, Unavailable
 from crewlet.testing.waiting import wait_until
 
-__all__ = ["Cluster", "running_cluster"]
+__all__ = ["Cluster", "free_ports", "running_cluster"]
 
 _READY_S: Final = 30.0
 _LED_S: Final = 20.0
@@ -50,7 +50,7 @@ class Cluster:
         self._directory = directory
         self._binary = binary
         self.token = secrets.token_urlsafe(24)
-        ports = _free_ports(2 * size)
+        ports = free_ports(2 * size)
         self._client_ports, self._route_ports = ports[:size], ports[size:]
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
@@ -225,7 +225,8 @@ def _tied() -> list[str]:
     return [sys.executable, "-I", "-S", tether.__file__, str(os.getpid()), "-1"]
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports that nothing on loopback listens on at this moment, all different."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:

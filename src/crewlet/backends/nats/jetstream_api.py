@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import datetime
+from math import inf
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
@@ -26,7 +27,7 @@ from crewlet.backends.nats.jetstream_types import (
 )
 from crewlet.backends.nats.message_headers import parse_headers
 from crewlet.backends.nats.patience import Patience
-from crewlet.backends.nats.wire import NoResponders, NotDone, Wire
+from crewlet.backends.nats.wire import Message, NoResponders, NotDone, Wire
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 
@@ -90,9 +91,14 @@ class JetStream:
         return await self._ask(f"STREAM.UPDATE.{name}", {**found.config, **changes}, StreamInfo)
 
     async def stream_info(self, name: str, *, subjects_filter: str = "", offset: int = 0) -> StreamInfo | None:
-        """The stream as its leader knows it, or ``None`` where there is none."""
+        """The stream as its leader knows it, or ``None`` where there is none.
+
+        Asked again where nobody answers: a stream that is being made, or that just lost its leader, says nothing.
+        """
         body: dict[str, Any] = {"subjects_filter": subjects_filter, "offset": offset} if subjects_filter else {}
-        return await self._ask_for(f"STREAM.INFO.{name}", body, StreamInfo, absent=STREAM_NOT_FOUND)
+        return await self._ask_for(
+            f"STREAM.INFO.{name}", body, StreamInfo, absent=STREAM_NOT_FOUND, again_after_s=limits.API_ASK_AGAIN_S
+        )
 
     async def stream_names(self) -> list[str]:
         """The names of every stream of the account."""
@@ -209,19 +215,34 @@ class JetStream:
         headers = parse_headers(raw.hdrs) if raw.hdrs else {}
         return StoredMessage(subject=raw.subject, seq=raw.seq, time=raw.time, data=raw.data, headers=headers)
 
-    async def _ask(self, verb: str, body: object, kind: type[_T]) -> _T:
+    async def _ask(self, verb: str, body: object, kind: type[_T], *, again_after_s: float = inf) -> _T:
         subject = f"$JS.API.{verb}"
         payload = msgspec.json.encode(body)
 
         async def attempt(left_s: float) -> _T:
-            reply = await self._wire.request(subject, payload, timeout_s=left_s)
+            reply = await self._answer(subject, payload, left_s, again_after_s)
             return _read(subject, reply.payload, kind)
 
         return await self._until_led(subject, attempt, self._timeout_s)
 
-    async def _ask_for(self, verb: str, body: object, kind: type[_T], *, absent: int) -> _T | None:
+    async def _answer(self, subject: str, payload: bytes, left_s: float, again_after_s: float) -> Message:
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + left_s
+        while deadline - clock() > again_after_s:
+            asked = clock()
+            try:
+                return await self._wire.request(subject, payload, timeout_s=again_after_s)
+            except Unavailable:
+                # A link that dropped says so at once; only silence is worth the same question.
+                if clock() - asked < again_after_s:
+                    raise
+        return await self._wire.request(subject, payload, timeout_s=deadline - clock())
+
+    async def _ask_for(
+        self, verb: str, body: object, kind: type[_T], *, absent: int, again_after_s: float = inf
+    ) -> _T | None:
         try:
-            return await self._ask(verb, body, kind)
+            return await self._ask(verb, body, kind, again_after_s=again_after_s)
         except ApiError as error:
             if error.err_code == absent:
                 return None
