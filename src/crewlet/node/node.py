@@ -38,7 +38,6 @@ from crewlet.node.fleet_views import FleetView, fleet_view
 from crewlet.node.mailbox_views import mailbox_views
 from crewlet.node.mailboxes import inbox_of
 from crewlet.node.message_chain import events_of_message
-from crewlet.node.message_events import chain_events
 from crewlet.node.message_view import asks_in, message_view
 from crewlet.node.parts import NodeParts, assemble, placed_seats
 from crewlet.node.seat_views import seat_views
@@ -104,6 +103,7 @@ class Node(NodeFace):
         organization = self._settings.company.organization
         await parts.host.start(placed_seats(organization))
         self._started = True
+        parts.duties.start()
         await self._tell(OrgStarted(company=organization.name, seats=len(organization.agent_seats)))
         _log.info("engine_started", company=organization.name, seats=len(parts.host.held()))
 
@@ -128,6 +128,7 @@ class Node(NodeFace):
         _log.info("drain_complete")
         if self._close_face is not None:
             await self._close_face()
+        await parts.duties.stop()
         await self._tasks.close()
         await self._stack.aclose()
         _log.info("engine_stopped")
@@ -170,7 +171,7 @@ class Node(NodeFace):
         failed = [row for row in parts.tools.status() if row.failed]
         tools = [f"the tool server {row.name} does not serve: {row.error}" for row in failed[: limits.SEATS_SHOWN_MAX]]
         troubles = (linked, parts.ground.writes.trouble, parts.ground.event_log.trouble, unheld, *tools)
-        return tuple(each for each in troubles if each)
+        return tuple(each for each in (*troubles, *parts.duties.problems()) if each)
 
     def ready(self) -> Readiness:
         """Whether to send it work."""
@@ -227,16 +228,14 @@ class Node(NodeFace):
 
     async def message(self, message_id: str) -> MessageView | None:
         """How a message stands."""
-        delivery = await self._parts.ground.event_log.event(_delivery_id(message_id))
+        delivery = await self._parts.reads.event(_delivery_id(message_id))
         if delivery is None:
-            if trouble := self._parts.ground.event_log.trouble:
-                raise Unavailable(trouble)
             return None
-        body = delivery.event.data
+        body = delivery.data
         assert isinstance(body, InboundDelivery), "its id is derived for this type alone"
-        events = events_of_message(body, await chain_events(self._parts.ground.event_log, delivery.event.trace_id))
+        events = events_of_message(body, await self._parts.reads.chain(delivery.trace_id))
         asks = [await self._parts.ground.channels.get(channel_id) for channel_id in asks_in(events)]
-        return message_view(delivery.event, events, [ask for ask in asks if ask is not None])
+        return message_view(delivery, events, [ask for ask in asks if ask is not None])
 
     async def events(self, wanted: EventFilter) -> list[StoredEvent]:
         """Rows of the event log, newest first."""

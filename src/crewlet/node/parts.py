@@ -22,6 +22,8 @@ from crewlet.llm import build_models
 from crewlet.node.colleagues import CompanyColleagues
 from crewlet.node.company_parts import CompanySource, provider_configs, shared_server_specs, turn_config
 from crewlet.node.directory import CompanyDirectory
+from crewlet.node.duty_parts import Incarnation, NodeDuties, node_duties
+from crewlet.node.fleet_reads import FleetReads
 from crewlet.node.ground import Ground, lay_ground
 from crewlet.node.mailboxes import ensure_mailboxes
 from crewlet.node.node_status import NodeStatusSource
@@ -69,8 +71,10 @@ class NodeParts:
 
     ground: Ground
     host: Host
+    duties: NodeDuties
     leases: Leases
     status: NodeStatusSource
+    reads: FleetReads
     runner: TurnRunner
     notifications: NotificationService
     tools: ToolHost
@@ -92,6 +96,7 @@ class _Company:
 class _Held:
     """What seats are held by, and what the node says meanwhile."""
 
+    me: Incarnation
     leases: Leases
     posture: Posture
     status: NodeStatusSource
@@ -137,6 +142,11 @@ async def assemble(
         start_shared_tools(tools, shared_server_specs(company), tasks),
     )
     leases = _leases(config, ground, around, stack)
+    me = Incarnation(
+        owner=f"{config.node_id}:{around.ids.hex(8)}", node_id=config.node_id, ttl_s=_ttl_in_force(config, ground)
+    )
+    duties = node_duties(ground, leases, me, source, around.clock, around.ids)
+    stack.push_async_callback(duties.stop)
     posture = ServingPosture()
     status = NodeStatusSource(
         in_flight=lambda: runner.in_flight,
@@ -145,17 +155,22 @@ async def assemble(
         started_at=around.clock.now(),
         broker=ground.access.backend,
     )
+    host = _host(
+        config,
+        ground,
+        _Held(me, leases, posture, status),
+        _Company(source=source, tools=tools, runner=runner),
+        around,
+    )
+    reads = FleetReads(ground.queue, ground.event_log, lambda: len(host.nodes()) - 1)
+    await reads.serve(stack)
     return NodeParts(
         ground=ground,
+        duties=duties,
         leases=leases,
         status=status,
-        host=_host(
-            config,
-            ground,
-            _Held(leases, posture, status),
-            _Company(source=source, tools=tools, runner=runner),
-            around,
-        ),
+        reads=reads,
+        host=host,
         runner=runner,
         notifications=NotificationService(
             publish=ground.writes.publish,
@@ -223,16 +238,15 @@ def _host(config: NodeConfig, ground: Ground, held: _Held, company: _Company, ar
             ids=around.ids,
         )
     )
-    owner = f"{config.node_id}:{around.ids.hex(8)}"
     host = Host(
         leases=held.leases,
         hooks=hooks,
         clock=around.clock,
         status=held.status,
         config=HostConfig(
-            owner=owner,
-            node_id=config.node_id,
-            ttl_s=_ttl_in_force(config, ground),
+            owner=held.me.owner,
+            node_id=held.me.node_id,
+            ttl_s=held.me.ttl_s,
             alone=config.coordination == "local",
         ),
     )

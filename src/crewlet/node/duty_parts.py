@@ -1,0 +1,103 @@
+"""This node's duties and chores, put together: the runner, maintenance and its jobs, and when they begin and end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from crewlet.a2a import ChannelSweep
+from crewlet.base.clock import Clock
+from crewlet.base.ids import Ids
+from crewlet.coordination import MAILBOXES, SANDBOX_RUNS, Leases, Mailboxes, SandboxRuns
+from crewlet.duties import (
+    Chore,
+    Duty,
+    DutyRunner,
+    DutyStatus,
+    Job,
+    MailboxSweep,
+    RetirementParts,
+    event_retention,
+    mailbox_job,
+    maintenance,
+    marker_job,
+)
+from crewlet.node.company_parts import CompanySource
+from crewlet.node.ground import Ground
+
+__all__ = ["CompanyRoster", "Incarnation", "NodeDuties", "maintenance_jobs", "node_duties"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incarnation:
+    """Which process this is: its owner of leases, its node, and the lease TTL in force for what it holds."""
+
+    owner: str
+    node_id: str
+    ttl_s: float
+    roles: tuple[str, ...] = ("ingress", "seats", "workers", "data")
+
+
+class CompanyRoster:
+    """The agent seats of the document that this node runs.
+
+    It stands for the company's as long as every node is given its document by hand.
+    """
+
+    def __init__(self, source: Callable[[], CompanySource]) -> None:
+        self._source = source
+
+    async def agent_handles(self) -> frozenset[str]:
+        """The handles of all of them."""
+        return frozenset(seat.handle for seat in self._source().organization.agent_seats)
+
+
+class NodeDuties:
+    """The runner, and what it is started with once the node serves."""
+
+    def __init__(self, runner: DutyRunner, duties: list[Duty], chores: list[Chore]) -> None:
+        self._runner = runner
+        self._duties = duties
+        self._chores = chores
+
+    def start(self) -> None:
+        """Their first ticks come now."""
+        self._runner.start(self._duties, self._chores)
+
+    async def stop(self) -> None:
+        """Their last ticks end, and what was held is given back; harmless when repeated, or never started."""
+        await self._runner.stop()
+
+    def status(self) -> tuple[DutyStatus, ...]:
+        """How each stands on this node."""
+        return self._runner.status()
+
+    def problems(self) -> tuple[str, ...]:
+        """What a person should know of them."""
+        return self._runner.problems()
+
+
+def node_duties(
+    ground: Ground, leases: Leases, me: Incarnation, company: Callable[[], CompanySource], clock: Clock, ids: Ids
+) -> NodeDuties:
+    """All that this node does besides its seats."""
+    runner = DutyRunner(leases, owner=me.owner, node_id=me.node_id, clock=clock, roles=me.roles)
+    retirement = RetirementParts(
+        leases=leases,
+        mailboxes=Mailboxes(ground.stores[MAILBOXES.name]),
+        runs=SandboxRuns(ground.stores[SANDBOX_RUNS.name]),
+        queue=ground.queue,
+        clock=clock,
+        ids=ids,
+        owner=me.owner,
+        node_id=me.node_id,
+        ttl_s=me.ttl_s,
+    )
+    jobs = maintenance_jobs(ground, MailboxSweep(CompanyRoster(company), retirement), clock, ids)
+    return NodeDuties(runner, [maintenance(jobs)], [event_retention(ground.event_log, clock)])
+
+
+def maintenance_jobs(ground: Ground, sweep: MailboxSweep, clock: Clock, ids: Ids) -> list[Job]:
+    """What no age takes from the shared records: the mailboxes of removed seats, asks without an end, markers."""
+    channels = ChannelSweep(channels=ground.channels, publish=ground.writes.publish, clock=clock, ids=ids)
+    return [mailbox_job(sweep), Job("a2a_channels", channels.run), marker_job(ground.stores, clock)]

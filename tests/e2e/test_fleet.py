@@ -1,0 +1,97 @@
+"""Two nodes of one company on one broker: seats are divided, move when a node dies or ends, and any node answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crewlet.testing.engine_files import EngineFiles, write_engine_files
+from crewlet.testing.engines import Engine, running_engine
+from crewlet.testing.waiting import wait_until
+from tests.broker.test_external_broker import TOKEN, external_broker
+from tests.e2e.companies import ECHO, company, role, scripted, write_script
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+Json = dict[str, Any]
+TTL_S = 6
+SEATS = ("ceo", "cto", "dev", "ops")
+
+
+@pytest.fixture
+async def broker(tmp_path: Path) -> AsyncIterator[str]:
+    folder = tmp_path / "server"
+    folder.mkdir()
+    async with external_broker(folder) as url:
+        yield url
+
+
+async def node_files(folder: Path, url: str, name: str) -> EngineFiles:
+    write_script(folder, ECHO)
+    node = {
+        "node": {"id": name},
+        "stream": {"type": "nats", "url": url, "token": TOKEN},
+        "coordination": {"type": "embedded-kv", "lease_ttl_seconds": TTL_S},
+    }
+    return await write_engine_files(folder, company(*map(role, SEATS), llm={"script": scripted()}), node=node)
+
+
+async def holders(engine: Engine) -> Mapping[str, str | None]:
+    return {seat["handle"]: seat["node"] for seat in (await engine.api.get("/query/fleet"))["seats"]}
+
+
+async def divided(engine: Engine, *nodes: str) -> None:
+    """Return once each of these nodes, and nobody else, has its share of the seats."""
+
+    async def is_divided() -> bool:
+        held = [*(await holders(engine)).values()]
+        return sorted(map(str, held)) == sorted(nodes * (len(SEATS) // len(nodes)))
+
+    await wait_until(is_divided, what=f"seats on {nodes}", timeout_s=60)
+
+
+async def test_seats_are_divided_and_any_node_answers(broker: str, tmp_path: Path) -> None:
+    async with (
+        running_engine(await node_files(tmp_path / "a", broker, "a")) as first,
+        running_engine(await node_files(tmp_path / "b", broker, "b")) as second,
+    ):
+        await divided(first, "a", "b")
+
+        sent = [(via, await via.api.send(seat, f"Hi {seat}")) for seat in SEATS for via in (first, second)]
+        answers = [await via.api.final_message(message) for via, message in sent]
+        elsewhere = await second.api.message(sent[0][1])
+
+        assert [answer["answer"] for answer in answers] == [f"You said: Hi {seat}" for seat in SEATS for _ in range(2)]
+        assert elsewhere["state"] == "answered"
+
+
+async def test_a_node_that_is_killed_loses_its_seats_to_the_other_within_a_lease(broker: str, tmp_path: Path) -> None:
+    async with (
+        running_engine(await node_files(tmp_path / "a", broker, "a")) as first,
+        running_engine(await node_files(tmp_path / "b", broker, "b")) as second,
+    ):
+        await divided(first, "a", "b")
+        await first.kill()
+        sent = [await second.api.send(seat, f"Hi {seat}") for seat in SEATS]
+
+        answers = [await second.api.final_message(message, timeout_s=60) for message in sent]
+        await divided(second, "b")
+
+        assert [answer["answer"] for answer in answers] == [f"You said: Hi {seat}" for seat in SEATS]
+
+
+async def test_a_node_that_ends_hands_its_seats_over_without_a_lapse(broker: str, tmp_path: Path) -> None:
+    async with (
+        running_engine(await node_files(tmp_path / "a", broker, "a")) as first,
+        running_engine(await node_files(tmp_path / "b", broker, "b")) as second,
+    ):
+        await divided(first, "a", "b")
+
+        await first.drained()
+        await divided(second, "b")
+
+        epochs = await second.api.get("/coordination/epochs", **{"class": "seat"})
+        assert all(record["value"]["released"] == record["value"]["epoch"] - 1 for record in epochs["records"])
