@@ -83,11 +83,13 @@ class ProtocolGate:
 
     async def _level_view(self) -> _View:
         """A view that has taken in everything up to the bucket's last write, as it was at some moment of this call."""
-        while True:
-            view = await self._opened()
-            target = await self._store.last_revision()
-            if await view.reached(target):
-                return view
+        await self._opened()
+        target = await self._store.last_revision()
+        while not await (view := await self._opened()).reached(target):
+            # That message may have aged out unseen: what is the last one now may come before it. It never moves on, or
+            # a view that is a little behind a busy bucket would never come level.
+            target = min(target, await self._store.last_revision())
+        return view
 
     async def _opened(self) -> _View:
         if self._is_closed:
@@ -156,10 +158,7 @@ class _View:
             await self._take_next(watch)
 
     async def reached(self, target: Revision) -> bool:
-        """Whether everything up to ``target`` is taken in; false after a while without, or when the view is over.
-
-        The message of ``target`` may have aged out before the watch came to it: then there is another last write.
-        """
+        """Whether everything up to ``target`` is taken in; false after a while without, or when the view is over."""
         deadline_s = asyncio.get_running_loop().time() + limits.GATE_VIEW_REREAD_S
         while self._taken_in < target:
             if self._is_over or asyncio.get_running_loop().time() >= deadline_s:

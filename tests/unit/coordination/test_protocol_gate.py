@@ -96,6 +96,25 @@ async def test_a_view_that_is_behind_is_waited_for(rig: Rig) -> None:
     assert refused == ClaimRefused(RefusalRule.PROTOCOL, old.owner, OLDER)
 
 
+async def test_a_view_that_is_behind_a_busy_bucket_is_level_once_it_has_what_was_last_when_asked(rig: Rig) -> None:
+    process, peer = rig.process(), rig.process("node-2")
+    process.stores[0].link.watch_delay_s = 1.0
+    writing = asyncio.ensure_future(busy(peer))
+
+    lease = await process.claimed(SEAT)
+
+    assert lease.owner == process.owner
+    writing.cancel()
+
+
+async def busy(peer: Process) -> None:
+    """Write again and again."""
+    lease = await peer.claimed("node:node-2")
+    while True:
+        await asyncio.sleep(0.1)
+        await peer.leases.renew(lease, ttl_s=TTL_S)
+
+
 async def test_a_view_that_never_comes_level_makes_the_answer_unknown_in_time(rig: Rig) -> None:
     process, peer = rig.process(), rig.process("node-2")
     process.stores[0].link.watch_delay_s = 1000.0

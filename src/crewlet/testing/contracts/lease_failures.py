@@ -330,4 +330,4 @@ def store_of(leases: LeaseHarness, one: Claimant, write: tuple[str, int]) -> Rec
 
 def slot_of(name: str) -> str:
     """The slot behind a store's name, which is its case's own."""
-    return name.removeprefix("crewlet_").rpartition("_")[0]
+    return name.rpartition("_")[0].rpartition("_")[2]
