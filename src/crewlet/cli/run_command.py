@@ -35,6 +35,7 @@ from crewlet.config import (
     source_of,
 )
 from crewlet.node import CompanySource, Node, NodeSettings
+from crewlet.seats import Watchdog
 
 __all__ = ["run"]
 
@@ -63,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
         environment=environment(),
         clock=SystemClock(),
         ids=RandomIds(),
+        watchdog=lambda threshold_s: Watchdog(SystemClock(), threshold_s=threshold_s),
     )
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(_serve(settings))

@@ -44,6 +44,7 @@ from crewlet.node.seat_views import seat_views
 from crewlet.node.shared_records import StoredRecords
 from crewlet.notify import OPERATOR, inbound_subscription
 from crewlet.queue import DeadLetters, StreamSubscription, Subscription
+from crewlet.seats import Watchdog
 from crewlet.store import EventFilter, StoredEvent
 
 __all__ = ["Node", "NodeSettings"]
@@ -61,6 +62,7 @@ class NodeSettings:
     environment: Mapping[str, str]
     clock: Clock
     ids: Ids
+    watchdog: Callable[[float], Watchdog] | None = None
 
 
 class Node(NodeFace):
@@ -101,6 +103,7 @@ class Node(NodeFace):
         await parts.ground.queue.release_held(inbound_subscription())
         await parts.ground.queue.subscribe(inbound_subscription(), parts.notifications.handle)
         organization = self._settings.company.organization
+        parts.liveness.start()
         await parts.host.start(placed_seats(organization))
         self._started = True
         parts.duties.start()
@@ -117,6 +120,7 @@ class Node(NodeFace):
         for call in [*self._on_draining]:
             call()
         parts = self._parts
+        await parts.liveness.stop()
         parts.host.drain()
         await self._tell(OrgStopped(company=self._settings.company.organization.name))
         for subscription in (inbound_subscription(), *map(inbox_of, parts.host.held())):
@@ -171,7 +175,11 @@ class Node(NodeFace):
         failed = [row for row in parts.tools.status() if row.failed]
         tools = [f"the tool server {row.name} does not serve: {row.error}" for row in failed[: limits.SEATS_SHOWN_MAX]]
         troubles = (linked, parts.ground.writes.trouble, parts.ground.event_log.trouble, unheld, *tools)
-        return tuple(each for each in (*troubles, *parts.duties.problems()) if each)
+        return tuple(
+            each
+            for each in (*troubles, *parts.duties.problems(), *(() if self._draining else parts.liveness.problems()))
+            if each
+        )
 
     def ready(self) -> Readiness:
         """Whether to send it work."""

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from crewlet.a2a import A2aService, AskTool
 from crewlet.backends.memory import MemoryLeases
+from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.fence import Fence, Posture, ServingPosture
 from crewlet.base.ids import Ids
@@ -19,12 +20,14 @@ from crewlet.coordination import MAILBOXES, KvLeases, Leases, Mailboxes
 from crewlet.coordination.slots import DUTIES, EPOCHS, LEASES
 from crewlet.inbox import SeatInboxParts, Trigger, TurnOutcome
 from crewlet.llm import build_models
+from crewlet.node.bring_up import bring_up_s, brought_up
 from crewlet.node.colleagues import CompanyColleagues
 from crewlet.node.company_parts import CompanySource, provider_configs, shared_server_specs, turn_config
 from crewlet.node.directory import CompanyDirectory
 from crewlet.node.duty_parts import Incarnation, NodeDuties, node_duties
 from crewlet.node.fleet_reads import FleetReads
 from crewlet.node.ground import Ground, lay_ground
+from crewlet.node.liveness import Liveness
 from crewlet.node.mailboxes import ensure_mailboxes
 from crewlet.node.node_status import NodeStatusSource
 from crewlet.node.seat_runtime import SeatRuntime, SeatRuntimeParts
@@ -32,7 +35,7 @@ from crewlet.node.shared_tools import start_shared_tools
 from crewlet.node.turn_runner import CompanyEpoch, TurnRunner
 from crewlet.notify import NotificationService, OperatorSource
 from crewlet.org import Organization
-from crewlet.seats import Host, HostConfig, PlacedSeat, Placement
+from crewlet.seats import HEARTBEAT, SWEEP, Host, HostConfig, PlacedSeat, Placement, Watchdog
 from crewlet.tools import LookupColleague, ToolHost
 from crewlet.tracing import Tracer, open_export
 from crewlet.turns import TurnEngine
@@ -64,6 +67,11 @@ class Surroundings(Protocol):
         """Where ids come from."""
         ...
 
+    @property
+    def watchdog(self) -> Callable[[float], Watchdog] | None:
+        """What makes the process's watchdog for a threshold in seconds; nothing where it must not be ended."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeParts:
@@ -74,6 +82,7 @@ class NodeParts:
     duties: NodeDuties
     leases: Leases
     status: NodeStatusSource
+    liveness: Liveness
     reads: FleetReads
     runner: TurnRunner
     notifications: NotificationService
@@ -100,6 +109,7 @@ class _Held:
     leases: Leases
     posture: Posture
     status: NodeStatusSource
+    liveness: Liveness
 
 
 async def assemble(
@@ -132,13 +142,14 @@ async def assemble(
     engine = TurnEngine(ground.writes.publish, around.clock, around.ids, config_of_turns, tracer=tracer)
     epoch = CompanyEpoch(organization, models, skipped, engine)
     runner = TurnRunner(lambda: epoch, asks)
+
+    async def mailboxes_ensured() -> None:
+        handles = [seat.handle for seat in organization.agent_seats]
+        await ensure_mailboxes(ground.queue, Mailboxes(ground.stores[MAILBOXES.name]), handles)
+
     # Mailboxes take as long as the company is large, tool servers as long as the slowest: side by side.
     await asyncio.gather(
-        ensure_mailboxes(
-            ground.queue,
-            Mailboxes(ground.stores[MAILBOXES.name]),
-            [seat.handle for seat in organization.agent_seats],
-        ),
+        brought_up("mailboxes", mailboxes_ensured, within_s=bring_up_s(config.stream)),
         start_shared_tools(tools, shared_server_specs(company), tasks),
     )
     leases = _leases(config, ground, around, stack)
@@ -155,10 +166,11 @@ async def assemble(
         started_at=around.clock.now(),
         broker=ground.access.backend,
     )
+    liveness = _liveness(me, around)
     host = _host(
         config,
         ground,
-        _Held(me, leases, posture, status),
+        _Held(me, leases, posture, status, liveness),
         _Company(source=source, tools=tools, runner=runner),
         around,
     )
@@ -169,6 +181,7 @@ async def assemble(
         duties=duties,
         leases=leases,
         status=status,
+        liveness=liveness,
         reads=reads,
         host=host,
         runner=runner,
@@ -243,6 +256,7 @@ def _host(config: NodeConfig, ground: Ground, held: _Held, company: _Company, ar
         hooks=hooks,
         clock=around.clock,
         status=held.status,
+        beat=held.liveness.beat,
         config=HostConfig(
             owner=held.me.owner,
             node_id=held.me.node_id,
@@ -251,6 +265,16 @@ def _host(config: NodeConfig, ground: Ground, held: _Held, company: _Company, ar
         ),
     )
     return host
+
+
+def _liveness(me: Incarnation, around: Surroundings) -> Liveness:
+    """The loops of the host, each with two of its beats' time; past the lease TTL the heartbeat's is the node's end."""
+    return Liveness(
+        around.clock,
+        None if around.watchdog is None else around.watchdog(me.ttl_s),
+        patience_s={HEARTBEAT: 2 * me.ttl_s / 3, SWEEP: max(2 * limits.SEAT_SWEEP_EVERY_S, me.ttl_s)},
+        watched=frozenset({HEARTBEAT}),
+    )
 
 
 def placed_seats(organization: Organization) -> list[PlacedSeat]:

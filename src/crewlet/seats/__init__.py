@@ -1,7 +1,7 @@
 """Who runs which seat: leases kept, placement, admission, fence, watchdog. Runs hooks it knows nothing about."""
 
 from crewlet.seats.hooks import ReleaseMode, SeatHooks
-from crewlet.seats.host import Host, SeatFence
+from crewlet.seats.host import HEARTBEAT, SWEEP, Host, SeatFence
 from crewlet.seats.host_config import HostConfig
 from crewlet.seats.placement import ANYWHERE, PlacedSeat, Placement
 from crewlet.seats.presence import NodeRow, node_row
@@ -10,6 +10,8 @@ from crewlet.seats.watchdog import EXIT_WEDGED, Watchdog
 __all__ = [
     "ANYWHERE",
     "EXIT_WEDGED",
+    "HEARTBEAT",
+    "SWEEP",
     "Host",
     "HostConfig",
     "NodeRow",

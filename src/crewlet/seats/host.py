@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -24,7 +24,10 @@ from crewlet.seats.presence import NodeRow, Presence
 from crewlet.seats.seat_keeping import Around, KeptSeat
 from crewlet.seats.sweep import Ledgers, Sweep
 
-__all__ = ["Host", "SeatFence"]
+__all__ = ["HEARTBEAT", "SWEEP", "Host", "SeatFence"]
+
+HEARTBEAT: Final = "heartbeat"
+SWEEP: Final = "sweep"
 
 _log = structlog.get_logger(__name__)
 
@@ -163,7 +166,7 @@ class Host:
         await self._presence.keep()
         # Beside the claims, never behind them: a seat may take minutes to be established, and no other may go stale.
         self._tasks.start("heartbeat", self._keep_beating())
-        await self._supervised("sweep", self._pass)
+        await self._supervised(SWEEP, self._pass)
         for kept in [*self._kept.values()]:
             await kept.settled()
         self._tasks.start("sweep", self._keep_sweeping())
@@ -212,7 +215,7 @@ class Host:
                 async with asyncio.timeout(self._until_next_beat_s()):
                     await self._renew_now.wait()
             self._renew_now.clear()
-            await self._supervised("heartbeat", self._heartbeat)
+            await self._supervised(HEARTBEAT, self._heartbeat)
 
     def _until_next_beat_s(self) -> float:
         """No later than the moment at which a seat must be taken for lost: a peer may begin then."""
@@ -221,7 +224,7 @@ class Host:
 
     async def _heartbeat(self) -> None:
         async def renew(kept: KeptSeat) -> None:
-            await self._supervised("renew", kept.renew)
+            await self._supervised(HEARTBEAT, kept.renew)
 
         seats = [kept for kept in self._kept.values() if kept.lease is not None]
         await asyncio.gather(self._presence.keep(), each_at_once(seats, renew, at_once=limits.RENEWS_AT_ONCE))
@@ -241,7 +244,7 @@ class Host:
             self._sweep_now.clear()
             if early_at_s is not None and self._clock.elapsed_s() - early_at_s >= self._config.sweep_every_s:
                 early_at_s = None
-            await self._supervised("sweep", self._pass)
+            await self._supervised(SWEEP, self._pass)
 
     async def _pass(self) -> None:
         if self._draining:

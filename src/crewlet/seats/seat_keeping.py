@@ -76,7 +76,7 @@ class KeptSeat:
 
     @property
     def left_s(self) -> float:
-        """For how many seconds the last successful renew still proves the lease; for ever where nobody else can claim."""
+        """For how many seconds the last good renew still proves the lease; for ever where nobody else can claim."""
         if self._around.config.alone:
             return math.inf
         return self.renewed_at_s + self._around.config.ttl_s - self._now_s()

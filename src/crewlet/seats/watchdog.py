@@ -48,8 +48,9 @@ class Watchdog:
 
     ``threshold_s`` is the lease TTL in force, not a knob of its own. A duty that has ended is taken off with
     :meth:`forget`: what is gone holds nothing, and when nothing is watched the watchdog stands down. It is disarmed for
-    the whole of a shutdown. The clock counts sleep; when the watcher itself slept past the threshold, which says
-    nothing of the others, each gets one beat's time to show that it still turns.
+    the whole of a shutdown. The clock counts sleep; when the watcher itself slept past the threshold (a lid was closed,
+    the process was stopped), that says nothing of the others: each gets the threshold anew. What slept acts on no seat
+    before it has renewed it, whether or not it is ended.
     """
 
     def __init__(
@@ -112,9 +113,9 @@ class Watchdog:
             now_s = self._clock.elapsed_s()
             slept = now_s - looked_at_s >= self._threshold_s
             looked_at_s = now_s
-            if slept:
-                continue
             with self._lock:
+                if slept:
+                    self._beats = dict.fromkeys(self._beats, now_s)
                 beats = dict(self._beats)
             late = overdue(beats, now_s, self._threshold_s)
             if late is not None and not self._stopped.is_set():
