@@ -34,6 +34,7 @@ test: check  ## set up, check, run all tests and a small run of the benchmarks
 cluster: setup  ## every promise on three broker members, with changes of leader; random programs in full
 	CREWLET_FULL_PROGRAMS=1 $(BIN)/python -m pytest tests/contracts -m cluster
 	CREWLET_FULL_PROGRAMS=1 $(BIN)/python -m pytest tests/contracts/test_queue_programs.py -k and_on_a_broker
+	CREWLET_FULL_PROGRAMS=1 $(BIN)/python -m pytest tests/contracts/test_lease_programs.py
 
 sim: setup  ## the full simulation of the event queue; writes tests/sim/results/queue.json
 	$(BIN)/python -m tests.sim.campaign
