@@ -38,6 +38,9 @@ _T = TypeVar("_T")
 
 _NO_LEADER: Final = frozenset({10006, 10007, 10008, 10009})
 """The cluster is not there yet, has no leader for this, or is electing one: asked again, it may answer."""
+_AGAIN_S: Final = limits.API_ASK_AGAIN_S
+"""What does the same when it is done twice is asked again where nobody answers: what is being made, or has just lost
+its leader, says nothing."""
 
 
 class JetStream:
@@ -69,7 +72,7 @@ class JetStream:
         patience = Patience(self._peers_wait_s)
         while True:
             try:
-                info = await self._ask(f"STREAM.CREATE.{config.name}", config, StreamInfo)
+                info = await self._ask(f"STREAM.CREATE.{config.name}", config, StreamInfo, again_after_s=_AGAIN_S)
             except ApiError as error:
                 if not awaits_peers(error) or patience.is_over():
                     raise
@@ -91,13 +94,10 @@ class JetStream:
         return await self._ask(f"STREAM.UPDATE.{name}", {**found.config, **changes}, StreamInfo)
 
     async def stream_info(self, name: str, *, subjects_filter: str = "", offset: int = 0) -> StreamInfo | None:
-        """The stream as its leader knows it, or ``None`` where there is none.
-
-        Asked again where nobody answers: a stream that is being made, or that just lost its leader, says nothing.
-        """
+        """The stream as its leader knows it, or ``None`` where there is none."""
         body: dict[str, Any] = {"subjects_filter": subjects_filter, "offset": offset} if subjects_filter else {}
         return await self._ask_for(
-            f"STREAM.INFO.{name}", body, StreamInfo, absent=STREAM_NOT_FOUND, again_after_s=limits.API_ASK_AGAIN_S
+            f"STREAM.INFO.{name}", body, StreamInfo, absent=STREAM_NOT_FOUND, again_after_s=_AGAIN_S
         )
 
     async def stream_names(self) -> list[str]:
@@ -127,7 +127,9 @@ class JetStream:
         """Create or update a consumer; ``action`` ``"create"`` or ``"update"`` insists on one of the two."""
         name = config.name or config.durable_name
         body = {"stream_name": stream, "config": config, "action": action}
-        return await self._ask(f"CONSUMER.CREATE.{stream}.{name}", body, ConsumerInfo)
+        # Two nodes that create one mailbox at the same moment: the broker may answer only one of them.
+        again_after_s = _AGAIN_S if config.durable_name and not action else inf
+        return await self._ask(f"CONSUMER.CREATE.{stream}.{name}", body, ConsumerInfo, again_after_s=again_after_s)
 
     async def consumer_change(self, stream: str, name: str, changes: Mapping[str, object]) -> ConsumerInfo:
         """Change these settings of a consumer; every other one stays, those that this engine does not know too.
@@ -141,7 +143,9 @@ class JetStream:
 
     async def consumer_info(self, stream: str, name: str) -> ConsumerInfo | None:
         """The consumer as its leader knows it, or ``None`` where there is none."""
-        return await self._ask_for(f"CONSUMER.INFO.{stream}.{name}", {}, ConsumerInfo, absent=CONSUMER_NOT_FOUND)
+        return await self._ask_for(
+            f"CONSUMER.INFO.{stream}.{name}", {}, ConsumerInfo, absent=CONSUMER_NOT_FOUND, again_after_s=_AGAIN_S
+        )
 
     async def consumer_delete(self, stream: str, name: str) -> bool:
         """Delete a consumer; ``False`` where there was none."""
