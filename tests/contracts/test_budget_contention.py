@@ -78,10 +78,15 @@ async def spent(budgets: Budgets) -> tuple[int, int, int]:
 
 
 async def spent_once_it_answers(budgets: Budgets) -> tuple[int, int, int]:
-    async with asyncio.timeout(60):
-        while True:
-            with contextlib.suppress(Unavailable):
-                return await spent(budgets)
+    found: list[tuple[int, int, int]] = []
+
+    async def answers() -> bool:
+        with contextlib.suppress(Unavailable):
+            found.append(await spent(budgets))
+        return bool(found)
+
+    await wait_until(answers, what="an answer of the store", timeout_s=60)
+    return found[0]
 
 
 async def charge_on(cluster: Cluster, name: str) -> list[str]:
