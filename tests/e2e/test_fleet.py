@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from crewlet.seats import EXIT_WEDGED
 from crewlet.testing.engine_files import EngineFiles, write_engine_files
 from crewlet.testing.engines import Engine, running_engine
 from crewlet.testing.waiting import wait_until
@@ -29,8 +31,8 @@ async def broker(tmp_path: Path) -> AsyncIterator[str]:
         yield url
 
 
-async def node_files(folder: Path, url: str, name: str) -> EngineFiles:
-    write_script(folder, ECHO)
+async def node_files(folder: Path, url: str, name: str, *, delay_ms: int = 0) -> EngineFiles:
+    write_script(folder, ECHO, delay_ms=delay_ms)
     node = {
         "node": {"id": name},
         "stream": {"type": "nats", "url": url, "token": TOKEN},
@@ -95,3 +97,30 @@ async def test_a_node_that_ends_hands_its_seats_over_without_a_lapse(broker: str
 
         epochs = await second.api.get("/coordination/epochs", **{"class": "seat"})
         assert all(record["value"]["released"] == record["value"]["epoch"] - 1 for record in epochs["records"])
+
+
+async def test_a_node_that_was_stopped_past_its_leases_acts_on_nothing_any_more(broker: str, tmp_path: Path) -> None:
+    """What it was doing is done by its successor, once. It ends as a wedged node does; started again it takes part."""
+    files = [await node_files(tmp_path / name, broker, name, delay_ms=3000) for name in ("a", "b")]
+    async with running_engine(files[0]) as first, running_engine(files[1]) as second:
+        await divided(first, "a", "b")
+        seat = next(handle for handle, node in (await holders(second)).items() if node == "a")
+        message = await second.api.send(seat, "Hi")
+        await wait_until(lambda: begun(first, message), what="the turn", timeout_s=20)
+
+        first.signal(signal.SIGSTOP)
+        await divided(second, "b")
+        answer = await second.api.final_message(message, timeout_s=60)
+        first.signal(signal.SIGCONT)
+        code = await first.ended()
+        stood = await second.api.message(message)
+
+        assert code in {1, EXIT_WEDGED}
+        assert answer["answer"] == "You said: Hi"
+        assert [turn["state"] for turn in stood["turns"]].count("done") == 1
+        async with running_engine(files[0]):
+            await divided(second, "a", "b")
+
+
+async def begun(engine: Engine, message_id: str) -> bool:
+    return any(turn["state"] == "running" for turn in (await engine.api.message(message_id))["turns"])
