@@ -71,6 +71,7 @@ class BucketServer(Wire):
         self.create_gate = asyncio.Event()
         self.create_gate.set()
         self.read_s = 0.0
+        self.delete_s = 0.0
         self.lost: Callable[[Stored], Stored | None] | None = None
         self.overtaken = False
         self.refuses: dict[str, tuple[int, int]] = {}
@@ -217,6 +218,7 @@ class BucketServer(Wire):
         if verb == "CONSUMER.CREATE":
             return await self._create(body["config"])
         if verb == "CONSUMER.DELETE":
+            await asyncio.sleep(self.delete_s)
             gone = self.consumers.pop(subject.rpartition(".")[2], None)
             return {"success": True} if gone is not None else _refusal(404, 10014)
         if verb == "STREAM.MSG.GET":

@@ -384,6 +384,38 @@ async def test_a_listing_that_is_given_up_leaves_nothing_behind(server: BucketSe
     assert len(asyncio.all_tasks()) == 1
 
 
+@pytest.mark.parametrize("after_s", [0.001, 0.5])
+async def test_who_gives_up_even_the_end_of_a_listing_is_not_held_and_the_end_goes_on(
+    server: BucketServer, after_s: float
+) -> None:
+    server.shows, server.pending, server.delete_s = [live("seat.a", 1)], 5, 1.0
+    server.named("seat.a", "seat.b")
+    listing = asyncio.ensure_future(listed(server))
+    await asyncio.sleep(0.01)
+    listing.cancel()
+    await asyncio.sleep(after_s)
+    began = now_s()
+
+    listing.cancel()
+    await asyncio.wait([listing])
+
+    assert now_s() == began
+    await asyncio.sleep(server.delete_s)
+    assert (server.consumers, server.subscriptions) == ({}, {})
+    assert len(asyncio.all_tasks()) == 1
+
+
+async def test_a_broker_that_does_not_end_a_listing_does_not_hold_its_caller(server: BucketServer) -> None:
+    server.shows, server.delete_s = [live("seat.a", 1)], 4.0
+    server.named("seat.a")
+    began = now_s()
+
+    assert await listed(server) == {"seat.a": 1}
+    assert now_s() - began == pytest.approx(limits.LISTING_ENDS_WITHIN_S, abs=0.01)
+    await asyncio.sleep(server.delete_s)
+    assert (server.consumers, len(asyncio.all_tasks())) == ({}, 1)
+
+
 async def test_a_consumer_that_is_made_after_its_listing_was_given_up_is_deleted_all_the_same(
     server: BucketServer,
 ) -> None:

@@ -99,11 +99,14 @@ async def test_what_is_shown_while_the_leader_is_read_is_a_change(server: Bucket
         marker("seat.removed", 45),
         live("seat.gone", 50),
         live("seat.never_seen", 50),
+        live("seat.behind", 49),
+        marker("seat.behind", 50),
     ],
     ids=lambda stored: f"{stored.key}@{stored.seq}",
 )
 async def test_no_revision_that_the_answer_already_settled_is_passed_on(server: BucketServer, late: Stored) -> None:
     server.last_seq = 50
+    server.shows = [live("seat.behind", 10)]
     server.named("seat.read", "seat.removed", "seat.gone")
     server.holds = {"seat.read": live("seat.read", 40), "seat.removed": marker("seat.removed", 45)}
 
