@@ -18,7 +18,7 @@ INSTALL := $(PIP) install --require-hashes --no-deps --no-build-isolation --only
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test cluster sim chaos check bench lock FORCE
+.PHONY: help setup run fleet test cluster sim chaos check bench lock FORCE
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,10 @@ setup: $(VENV)/.tools-installed  ## create .venv and install everything that the
 
 run: $(VENV)/.engine-installed  ## set up and start the example company; Ctrl-C drains and stops it
 	$(BIN)/crewlet run -c crewlet.yaml --company examples/company/company.yaml
+
+fleet: $(VENV)/.engine-installed  ## set up and start three nodes of one company in .crewlet/fleet; Ctrl-C drains and stops them
+	@test -d .crewlet/fleet || $(BIN)/crewlet init --fleet 3 .crewlet/fleet
+	$(BIN)/python examples/fleet/start.py .crewlet/fleet
 
 test: check  ## set up, check, run all tests and a small run of the benchmarks
 	$(BIN)/python -m pytest

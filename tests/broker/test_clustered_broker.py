@@ -46,6 +46,7 @@ async def test_what_one_member_takes_the_others_tell(members: list[Member]) -> N
     assert [each.data for each in found if each is not None] == [b"1", b"1"]
 
 
+@pytest.mark.spec("E-004")
 async def test_each_listens_for_clients_and_members_on_loopback_alone(members: list[Member]) -> None:
     listening = [
         connection.laddr.ip
@@ -57,6 +58,7 @@ async def test_each_listens_for_clients_and_members_on_loopback_alone(members: l
     assert listening == ["127.0.0.1"] * 6
 
 
+@pytest.mark.spec("E-004")
 async def test_a_login_of_one_member_is_a_strangers_at_another_and_so_is_none(members: list[Member]) -> None:
     first, second, _ = members
 
@@ -149,6 +151,18 @@ async def test_the_majority_goes_on_without_a_member_that_was_killed_and_fills_i
     }
     last = await JetStream(third.connection).last_message("COPIED", "copied.19")
     assert last is not None
+
+
+async def test_a_message_sent_again_while_the_members_store_it_is_stored_once_and_taken_both_times(
+    members: list[Member],
+) -> None:
+    first, second, _ = await copied(members)
+
+    acks = await asyncio.gather(
+        *(api.publish("copied.twice", b"1", message_id="an-id") for _ in range(20) for api in (first, second))
+    )
+
+    assert len({ack.seq for ack in acks}) == 1
 
 
 async def test_one_of_three_takes_nothing_and_says_whom_it_waits_for(tmp_path: Path) -> None:

@@ -20,6 +20,30 @@ def test_init_writes_a_company_that_validates(capsys: pytest.CaptureFixture[str]
     assert [main(["validate", f"start/{name}"]) for name in ("crewlet.yaml", "company.yaml")] == [0, 0]
 
 
+def test_init_of_a_fleet_writes_a_node_file_for_each_and_says_how_to_run_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code = main(["init", "--fleet", "3", "start"])
+
+    said = capsys.readouterr().out
+    names = ["node-1.yaml", "node-2.yaml", "node-3.yaml"]
+    assert code == 0
+    assert all(f"run -c {name}" in said for name in names)
+    assert [main(["validate", f"start/{name}"]) for name in (*names, "company.yaml")] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("size", "reason"), [("2", "no majority"), ("1", "no fleet"), ("6", "vote on every write")])
+def test_init_of_what_is_no_fleet_is_refused_with_the_reason(
+    capsys: pytest.CaptureFixture[str], size: str, reason: str
+) -> None:
+    code = main(["init", "--fleet", size, "start"])
+
+    said = capsys.readouterr().err
+    assert code == 1
+    assert reason in said
+    assert not Path("start").exists()
+
+
 def test_init_overwrites_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     Path("company.yaml").write_text("mine")
 

@@ -11,10 +11,12 @@ from crewlet.base.errors import StartRefused
 from crewlet.config import (
     STARTER_FILES,
     Variables,
+    fleet_node_names,
     load_company,
     load_node_file,
     models_without_keys,
     prepare_data_directory,
+    write_fleet,
     write_starter,
 )
 from crewlet.llm.script import load_script
@@ -56,6 +58,27 @@ def test_a_starter_never_overwrites(tmp_path: Path) -> None:
 def test_a_starters_node_file_is_its_owners_alone(starter: Path) -> None:
     assert stat.S_IMODE((starter / "crewlet.yaml").stat().st_mode) == 0o600
     assert sorted(path.name for path in starter.iterdir()) == sorted(STARTER_FILES)
+
+
+@pytest.mark.parametrize("size", [3, 5])
+def test_the_files_of_a_fleet_fit_together_and_are_their_owners_alone(tmp_path: Path, size: int) -> None:
+    write_fleet(tmp_path, size, secret="a-secret-of-the-fleet")
+    names = fleet_node_names(size)
+    loaded = [load_node_file(tmp_path / f"{name}.yaml", {}) for name in names]
+
+    clusters = [node.config.stream.cluster for node in loaded]
+    at = {f"127.0.0.1:{cluster.port}" for cluster in clusters if cluster is not None}
+    assert [node.warnings for node in loaded] == [()] * size
+    assert [node.config.node_id for node in loaded] == list(names)
+    assert len({node.config.data_dir for node in loaded}) == len({node.config.api.port for node in loaded}) == size
+    assert len(at) == size
+    for cluster in clusters:
+        assert cluster is not None
+        assert {*cluster.peers} == at - {f"127.0.0.1:{cluster.port}"}
+        assert cluster.secret == "a-secret-of-the-fleet"
+    assert {stat.S_IMODE((tmp_path / f"{name}.yaml").stat().st_mode) for name in names} == {0o600}
+    assert load_company(tmp_path / "company.yaml").warnings == ()
+    assert load_script(tmp_path / "offline.yaml").replies
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,9 @@ __all__ = ["JetStream"]
 _log = structlog.get_logger(__name__)
 _T = TypeVar("_T")
 
-_NO_LEADER: Final = frozenset({10006, 10007, 10008, 10009})
-"""The cluster is not there yet, has no leader for this, or is electing one: asked again, it may answer."""
+_NOT_YET: Final = frozenset({10006, 10007, 10008, 10009, 10158})
+"""The cluster is not there yet, has no leader for this, is electing one, or is still storing this very message under
+the same id: asked again, it may answer."""
 _AGAIN_S: Final = limits.API_ASK_AGAIN_S
 """What does the same when it is done twice is asked again where nobody answers: what is being made, or has just lost
 its leader, says nothing."""
@@ -279,7 +280,7 @@ class JetStream:
             try:
                 return await attempt(max(deadline - clock(), pause_s))
             except ApiError as error:
-                if error.err_code not in _NO_LEADER:
+                if error.err_code not in _NOT_YET:
                     raise
                 reason = error.description
             except NoResponders:
