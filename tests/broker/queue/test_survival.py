@@ -77,6 +77,9 @@ async def test_every_attachment_works_after_a_broker_in_memory_lost_everything()
         await back(node)
 
         async def mailboxes_again() -> bool:
+            # The stream itself has to be made again first.
+            if await node.api.stream_info(topics.STREAM_AGENT) is None:
+                return False
             return len(await node.api.consumer_names(topics.STREAM_AGENT)) == len(SEATS)
 
         async with asyncio.timeout(PROBE_S):
