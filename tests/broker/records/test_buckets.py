@@ -14,7 +14,7 @@ from crewlet.base import limits
 from crewlet.base.errors import StartRefused
 from crewlet.base.ids import RandomIds
 from crewlet.coordination import CHANNELS, LEDGER, SLOTS, Slot, leases_slot
-from crewlet.coordination.slots import DUTIES, LEASES
+from crewlet.coordination.slots import DUTIES, EPOCHS, LEASES
 from crewlet.testing.clusters import Cluster
 from crewlet.topics import bucket, bucket_stream
 
@@ -42,6 +42,26 @@ async def test_a_bucket_that_is_there_is_adopted_as_it_is_and_the_difference_tol
     assert [(each["setting"], each["ours"], each["in_force"]) for each in differing] == [
         ("max_age", ns(3600), ns(60)),
     ]
+
+
+@pytest.mark.spec("C-116")
+async def test_a_retention_changes_when_its_bucket_is_deleted_and_by_no_restart(jetstream: JetStream) -> None:
+    for _ in range(2):
+        await open_bucket(jetstream, leases_slot(30.0), storage="file", ids=IDS)
+        assert (await open_bucket(jetstream, leases_slot(45.0), storage="file", ids=IDS)).age_s == 30.0
+
+    await jetstream.stream_delete(bucket_stream(bucket(LEASES.name)))
+
+    assert (await open_bucket(jetstream, leases_slot(45.0), storage="file", ids=IDS)).age_s == 45.0
+
+
+@pytest.mark.spec("C-121")
+async def test_epochs_are_kept_for_ever(jetstream: JetStream) -> None:
+    opened = await open_bucket(jetstream, EPOCHS, storage="file", ids=IDS)
+
+    info = await jetstream.stream_info(bucket_stream(bucket(EPOCHS.name)))
+    assert info is not None
+    assert (opened.age_s, info.config.max_age, info.config.deny_delete) == (None, 0, True)
 
 
 async def test_what_is_opened_is_what_was_asked_for(jetstream: JetStream) -> None:

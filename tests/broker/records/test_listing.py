@@ -298,6 +298,44 @@ async def test_without_a_leader_nothing_is_answered(members: Cluster, monkeypatc
         await wire.close()
 
 
+@pytest.mark.slow
+@pytest.mark.cluster
+@pytest.mark.timeout(120)
+@pytest.mark.spec("C-024")
+async def test_a_leader_that_lost_its_peers_answers_from_its_own_copy_for_seconds_and_then_not_at_all(
+    members: Cluster,
+) -> None:
+    first = await members.connect("first")
+    slot = Slot("cut_off", None, "a slot of the tests")
+    await open_bucket(JetStream(first), slot, storage="file", ids=IDS, replicas=3)
+    leader = int((await members.leader(JetStream(first), "KV_crewlet_cut_off")).removeprefix("member"))
+    wire = await members.connect("at the leader", member=leader)
+    store = (await open_bucket(JetStream(wire, timeout_s=1.0), slot, storage="file", ids=IDS, replicas=3)).store
+    record = await store.create("seat.a", b"1")
+    peers = [member for member in range(members.size) if member != leader]
+
+    for member in peers:
+        members.pause(member)
+    try:
+        assert await store.get("seat.a") == record
+        await wait_until(lambda: _is_unavailable(store), what="a leader that noticed", timeout_s=30)
+    finally:
+        for member in peers:
+            members.resume(member)
+
+    await wait_until(lambda: _lists(store, ["seat.a"]), what="a bucket that is led again", timeout_s=60)
+    await wire.close()
+    await first.close()
+
+
+async def _is_unavailable(store: NatsRecordStore) -> bool:
+    try:
+        await store.get("seat.a")
+    except Unavailable:
+        return True
+    return False
+
+
 async def _lists(store: NatsRecordStore, keys: list[str]) -> bool:
     try:
         found = await store.list("seat.>")
