@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 import structlog
 
-__all__ = ["Tasks", "each_at_once"]
+__all__ = ["Tasks", "each_at_once", "together"]
 
 _log = structlog.get_logger(__name__)
 _T = TypeVar("_T")
@@ -23,12 +23,44 @@ async def each_at_once(items: Iterable[_T], work: Callable[[_T], Awaitable[None]
         for item in left:
             await work(item)
 
+    await together(*(worker() for _ in range(min(at_once, len(todo)))))
+
+
+async def together(*work: Coroutine[Any, Any, Any]) -> None:
+    """Do all of it at once, and return or raise when all of it has ended. The first failure cancels the rest.
+
+    A cancellation travels on whatever failed meanwhile, and a failure leaves no trace in the caller's own task. Before
+    Python 3.13 a ``TaskGroup`` raises the failure in place of the cancellation, so that a loop which takes failures
+    for weather outlives its end; and after a failure a time limit around it cancels where it should time out.
+    """
+    tasks = [asyncio.get_running_loop().create_task(each) for each in work]
+    if not tasks:
+        return
+    first: set[asyncio.Task[Any]] = set()
     try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(at_once, len(todo))):
-                group.create_task(worker())
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from failures
+        first, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        await _ended(tasks)
+    for task in (*first, *tasks):
+        task.result()
+
+
+async def _ended(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """All of them are cancelled, where they are not done, and waited for, however often the caller is cancelled."""
+    for task in tasks:
+        task.cancel()
+    was_cancelled = False
+    while running := [task for task in tasks if not task.done()]:
+        try:
+            await asyncio.wait(running)
+        except asyncio.CancelledError:
+            was_cancelled = True
+    for task in tasks:
+        if not task.cancelled():
+            # Seen, even where it is not the one that is raised.
+            task.exception()
+    if was_cancelled:
+        raise asyncio.CancelledError
 
 
 class Tasks:

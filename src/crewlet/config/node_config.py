@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -121,6 +122,8 @@ class NodeConfig:
     file: Path
     data_dir: Path
     node_id: NodeId
+    roles: tuple[str, ...]
+    labels: Mapping[str, str]
     max_concurrent: int
     coordination: Literal["local", "embedded-kv"]
     lease_ttl_s: float

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field
 
 from crewlet.base import limits
+from crewlet.base.node_roles import NODE_ROLES
 from crewlet.config.node_file_part import FromText
 from crewlet.config.node_file_stream import StreamSection
 from crewlet.org import DocumentPart, Later, Required, refused
@@ -24,7 +25,6 @@ __all__ = [
 ]
 
 _NODE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_ROLES: Final = {"ingress", "seats", "workers", "data"}
 _PRINTABLE: Final = re.compile(r"[!-~]+")
 
 
@@ -38,13 +38,22 @@ def check_node_id(text: str) -> str:
     return text
 
 
-def _all_roles(roles: tuple[str, ...]) -> tuple[str, ...]:
-    unknown = [role for role in roles if role not in _ROLES]
+def _known_roles(roles: tuple[str, ...]) -> tuple[str, ...]:
+    unknown = [role for role in roles if role not in NODE_ROLES]
     if unknown:
-        raise refused(f"unknown role {unknown[0]!r}", f"known: {', '.join(sorted(_ROLES))}")
-    if roles and not _ROLES - {"data"} <= set(roles):
-        raise refused("a node without one of the roles is not supported yet", "remove this field")
-    return roles
+        raise refused(f"unknown role {unknown[0]!r}", f"known: {', '.join(NODE_ROLES)}")
+    if roles and "data" not in roles:
+        raise refused("a node without the role data is not supported yet", "add data")
+    return tuple(role for role in NODE_ROLES if role in roles)
+
+
+def _trimmed_labels(labels: dict[str, str]) -> dict[str, str]:
+    trimmed = {key.strip(): value.strip() for key, value in labels.items()}
+    if len(trimmed) < len(labels):
+        raise refused("two labels have the same name once spaces are taken off", "rename one")
+    if "" in trimmed:
+        raise refused("a label has no name", "give it one")
+    return trimmed
 
 
 def _ttl(seconds: int) -> int:
@@ -65,8 +74,10 @@ class NodeSection(DocumentPart):
 
     id: str = ""
     """Stable across restarts. Empty: the variable CREWLET_NODE_ID, or else node-0."""
-    roles: Annotated[tuple[str, ...], Field(strict=False), AfterValidator(_all_roles)] = ()
-    labels: Annotated[object, Later()] = None
+    roles: Annotated[tuple[str, ...], Field(strict=False), AfterValidator(_known_roles)] = ()
+    """What this node does: ingress (routes what arrives), seats (runs them), workers (duties), data. Empty: all."""
+    labels: Annotated[dict[str, str], AfterValidator(_trimmed_labels)] = Field(default_factory=dict[str, str])
+    """What a role's placement may ask for."""
     max_concurrent: Annotated[int, Field(ge=0), FromText()] = limits.MAX_CONCURRENT_TURNS
     """Turns that run at once; 0 means the default."""
 

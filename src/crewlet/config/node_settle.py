@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from crewlet.base import limits
 from crewlet.base.errors import ConfigError, Problem
 from crewlet.base.ids import NodeId
+from crewlet.base.node_roles import NODE_ROLES
 from crewlet.config.network_addresses import is_loopback
 from crewlet.config.node_cluster import cluster_of, cluster_problems, replicas_of
 from crewlet.config.node_config import (
@@ -55,6 +56,8 @@ def settle(written: NodeFile, file: Path, env: Mapping[str, str]) -> NodeConfig:
         file=file.absolute(),
         data_dir=data_dir,
         node_id=NodeId(node_id),
+        roles=written.node.roles or NODE_ROLES,
+        labels=written.node.labels,
         max_concurrent=written.node.max_concurrent or limits.MAX_CONCURRENT_TURNS,
         coordination=written.coordination.type,
         lease_ttl_s=float(written.coordination.lease_ttl_seconds or limits.LEASE_TTL_S),

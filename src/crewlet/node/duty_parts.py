@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from crewlet.a2a import ChannelSweep
 from crewlet.base.clock import Clock
 from crewlet.base.ids import Ids
+from crewlet.base.node_roles import NODE_ROLES
 from crewlet.coordination import MAILBOXES, SANDBOX_RUNS, Leases, Mailboxes, SandboxRuns
 from crewlet.duties import (
     Chore,
@@ -35,7 +36,7 @@ class Incarnation:
     owner: str
     node_id: str
     ttl_s: float
-    roles: tuple[str, ...] = ("ingress", "seats", "workers", "data")
+    roles: tuple[str, ...] = NODE_ROLES
 
 
 class CompanyRoster:

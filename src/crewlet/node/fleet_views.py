@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
+from crewlet.base.node_roles import NODE_ROLES
 from crewlet.coordination import Lease
 from crewlet.seats import NodeRow, PlacedSeat, node_row
 
 __all__ = ["DutyView", "FleetNodeView", "FleetSeatView", "FleetView", "UnplaceableView", "fleet_view"]
-
-_ROLES: Final = ("ingress", "seats", "workers", "data")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +101,7 @@ def fleet_view(
             key=lambda view: view.duty,
         ),
         unplaceable=[_unplaceable(seat) for seat in company if not _can_run(seat, rows)],
-        unmanned_roles=[role for role in _ROLES if not any(role in row.roles for row in rows)],
+        unmanned_roles=[role for role in NODE_ROLES if not any(role in row.roles for row in rows)],
     )
 
 

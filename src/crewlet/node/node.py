@@ -100,8 +100,9 @@ class Node(NodeFace):
         """Take up what a dead predecessor left, route what arrives, then claim every seat and attach its inbox last."""
         parts = self._parts
         parts.ground.on_stranded.handler = self._give_back_stranded
-        await parts.ground.queue.release_held(inbound_subscription())
-        await parts.ground.queue.subscribe(inbound_subscription(), parts.notifications.handle)
+        if self._routes:
+            await parts.ground.queue.release_held(inbound_subscription())
+            await parts.ground.queue.subscribe(inbound_subscription(), parts.notifications.handle)
         organization = self._settings.company.organization
         parts.liveness.start()
         await parts.host.start(placed_seats(organization))
@@ -123,10 +124,12 @@ class Node(NodeFace):
         await parts.liveness.stop()
         parts.host.drain()
         await self._tell(OrgStopped(company=self._settings.company.organization.name))
-        for subscription in (inbound_subscription(), *map(inbox_of, parts.host.held())):
+        inbound = (inbound_subscription(),) if self._routes else ()
+        for subscription in (*inbound, *map(inbox_of, parts.host.held())):
             await parts.ground.queue.quiesce(subscription)
-        await parts.ground.queue.wait_idle(inbound_subscription())
-        await parts.ground.queue.detach(inbound_subscription())
+        if self._routes:
+            await parts.ground.queue.wait_idle(inbound_subscription())
+            await parts.ground.queue.detach(inbound_subscription())
         # Each seat is given back as its turn ends: a peer need not wait for the longest.
         await asyncio.gather(self._wait_for_turns(), parts.host.release_all())
         _log.info("drain_complete")
@@ -136,6 +139,11 @@ class Node(NodeFace):
         await self._tasks.close()
         await self._stack.aclose()
         _log.info("engine_stopped")
+
+    @property
+    def _routes(self) -> bool:
+        """Whether this node routes what arrives from outside; another one does, where it does not."""
+        return "ingress" in self._settings.config.roles
 
     async def _wait_for_turns(self) -> None:
         while self._parts.runner.in_flight:
@@ -151,7 +159,7 @@ class Node(NodeFace):
         return Health(
             status="shutting_down" if self._draining else "ok",
             node=self._settings.config.node_id,
-            roles=("ingress", "seats", "workers", "data"),
+            roles=self._settings.config.roles,
             company=organization.name,
             configured=True,
             in_flight=parts.runner.in_flight,

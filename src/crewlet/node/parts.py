@@ -154,7 +154,10 @@ async def assemble(
     )
     leases = _leases(config, ground, around, stack)
     me = Incarnation(
-        owner=f"{config.node_id}:{around.ids.hex(8)}", node_id=config.node_id, ttl_s=_ttl_in_force(config, ground)
+        owner=f"{config.node_id}:{around.ids.hex(8)}",
+        node_id=config.node_id,
+        ttl_s=_ttl_in_force(config, ground),
+        roles=config.roles,
     )
     duties = node_duties(ground, leases, me, source, around.clock, around.ids)
     stack.push_async_callback(duties.stop)
@@ -260,6 +263,8 @@ def _host(config: NodeConfig, ground: Ground, held: _Held, company: _Company, ar
         config=HostConfig(
             owner=held.me.owner,
             node_id=held.me.node_id,
+            roles=held.me.roles,
+            labels=config.labels,
             ttl_s=held.me.ttl_s,
             alone=config.coordination == "local",
         ),

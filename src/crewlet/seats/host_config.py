@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from crewlet.base import limits
+from crewlet.base.node_roles import NODE_ROLES
 
 __all__ = ["HostConfig"]
 
@@ -20,7 +21,7 @@ class HostConfig:
 
     owner: str
     node_id: str
-    roles: tuple[str, ...] = ("ingress", "seats", "workers", "data")
+    roles: tuple[str, ...] = NODE_ROLES
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     ttl_s: float = limits.LEASE_TTL_S
     sweep_every_s: float = limits.SEAT_SWEEP_EVERY_S

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import structlog
 
 from crewlet.base.errors import Unavailable
+from crewlet.base.node_roles import NODE_ROLES
 from crewlet.base.tasks import each_at_once
 from crewlet.coordination import ClaimRefused, Lease, Leases, RefusalRule
 from crewlet.seats.hooks import ReleaseMode
@@ -44,6 +45,7 @@ class Sweep:
         self._config = config
         self._ledgers = ledgers
         self._told_unplaceable: tuple[PlacedSeat, ...] = ()
+        self._told_unmanned: tuple[str, ...] = ()
         self.nodes: tuple[NodeRow, ...] = ()
         self.unplaceable: tuple[PlacedSeat, ...] = ()
         self.fleet_full = False
@@ -112,6 +114,12 @@ class Sweep:
         self.unplaceable, self.fleet_full = plan.unplaceable, plan.fleet_full
         room = sum(count for count, _ in plan.claims)
         _log.debug("seat_sweep", held=self._me().seats_held, room=room, full=plan.fleet_full, nodes=len(self.nodes))
+        unmanned = tuple(role for role in NODE_ROLES if not any(role in row.roles for row in self.nodes))
+        for role in {*unmanned} - {*self._told_unmanned}:
+            _log.warning("fleet_role_unmanned", role=role, remedy="start a node that has it")
+        for role in {*self._told_unmanned} - {*unmanned}:
+            _log.info("fleet_role_manned", role=role)
+        self._told_unmanned = unmanned
         if plan.unplaceable != self._told_unplaceable:
             self._told_unplaceable = plan.unplaceable
             if plan.unplaceable:

@@ -143,7 +143,6 @@ def test_a_mistyped_reference_does_not_pass_as_text(folder: Path) -> None:
         ("secrets: {active_key_id: k}", "secrets"),
         ("store: {objects: {type: s3}}", "store.objects"),
         ("store: {scratch: true}", "store.scratch"),
-        ("node: {labels: {zone: a}}", "node.labels"),
         ("node: {roles: [ingress]}", "node.roles"),
         ("logging: {file: {path: x}}", "logging.file"),
         ("api: {auth: {disabled: true}}", "api.auth.disabled"),
@@ -242,6 +241,28 @@ def test_leases_of_one_process_beside_a_shared_broker_are_refused(folder: Path) 
     problem = _problem(folder, "stream: {type: nats, url: 'nats://h'}")
 
     assert (problem.path, "embedded-kv" in problem.remedy) == ("coordination.type", True)
+
+
+def test_a_node_has_every_role_unless_it_says_which(folder: Path) -> None:
+    assert _config(folder, "{}").roles == ("ingress", "seats", "workers", "data")
+    assert _config(folder, "node: {roles: [data, seats]}").roles == ("seats", "data")
+
+
+def test_labels_are_trimmed(folder: Path) -> None:
+    assert _config(folder, "node: {labels: {' zone': ' b '}}").labels == {"zone": "b"}
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("node: {roles: [seat, data]}", "node.roles"),
+        ("node: {labels: {a: b, ' a': c}}", "node.labels"),
+        ("node: {labels: {' ': b}}", "node.labels"),
+        ("node: {labels: {gpu: true}}", "node.labels.gpu"),
+    ],
+)
+def test_roles_and_labels_that_say_nothing_are_refused(folder: Path, text: str, path: str) -> None:
+    assert _problem(folder, text).path == path
 
 
 def test_leases_may_live_with_the_stream_for_as_long_as_is_written(folder: Path) -> None:

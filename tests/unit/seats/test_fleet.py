@@ -334,3 +334,25 @@ async def test_another_process_under_the_same_node_id_runs_nothing_and_says_so(
 
     assert (company.held_by(first), company.held_by(twin)) == (2, 0)
     assert "node_id_taken" in capsys.readouterr().out
+
+
+async def test_a_role_that_no_live_node_has_is_told_once_and_so_is_its_return(
+    company: Company, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await company.node("a", seats(2), roles=("seats", "data"))
+    await asyncio.sleep(3 * _SWEEP_S)
+    before = capsys.readouterr().out
+
+    await company.node("b", seats(2), roles=("ingress", "workers", "data"))
+    await asyncio.sleep(3 * _SWEEP_S)
+    after = capsys.readouterr().out
+
+    assert (before.count("fleet_role_unmanned"), after.count("fleet_role_manned")) == (2, 2)
+
+
+async def test_a_node_without_the_role_holds_no_seat_and_takes_no_share(company: Company) -> None:
+    runs = await company.node("a", seats(8))
+    routes = await company.node("b", seats(8), roles=("ingress", "data"))
+    await asyncio.sleep(3 * _SWEEP_S)
+
+    assert (company.held_by(runs), company.held_by(routes)) == (8, 0)
