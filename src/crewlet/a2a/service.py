@@ -108,8 +108,9 @@ class A2aService:
         if channel is None:
             _log.warning("a2a_answer_refused", channel_id=channel_id, responder=answer.responder)
             return False
-        if channel.status is ChannelStatus.CLOSED:
+        if channel.status is ChannelStatus.CLOSED and channel.closed_by:
             return True
+        # One that maintenance closed, its answer recorded and its asker perhaps not woken, goes on where it stopped.
         await self._record(
             A2aMessageSent(
                 channel_id=channel_id,

@@ -157,8 +157,8 @@ class DutyRunner:
 
 def _problem(status: DutyStatus) -> str:
     if status.overdue:
-        return f"the duty {status.name} has been at work for {status.running_for_s:.0f} s and does not end"
+        return f"{status.name} has been at work for {status.running_for_s:.0f} s and does not end"
     if status.error:
         times = "once" if status.failures == 1 else f"{status.failures} times"
-        return f"the duty {status.name} failed {times} here: {status.error}"
+        return f"{status.name} failed {times} here: {status.error}"
     return ""

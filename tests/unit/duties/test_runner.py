@@ -162,7 +162,7 @@ async def test_a_duty_that_fails_is_told_and_given_to_a_peer_by_its_next_tick(fl
     told = first.runner.problems()
     await asyncio.sleep(2 * EVERY_S)
 
-    assert told == ("the duty audit failed once here: no way to do it here",)
+    assert told == ("audit failed once here: no way to do it here",)
     # Both tick at the same moments: the one that failed lets the other go first.
     assert fleet.work.nodes()[:3] == ["a", "b", "b"]
     assert second.status().held
@@ -202,9 +202,7 @@ async def test_work_that_outlasts_its_claim_is_stopped_before_it_ends_and_the_du
 
     assert await node.process.leases.holder(TIMES.resource) is None
     assert fleet.work.at_work == set()
-    assert node.runner.problems() == (
-        f"the duty audit failed once here: audit: stopped, its claim of {TTL_S:g} s ends",
-    )
+    assert node.runner.problems() == (f"audit failed once here: audit: stopped, its claim of {TTL_S:g} s ends",)
 
 
 async def test_work_that_cannot_be_stopped_is_told_of_and_its_claim_lapses(fleet: Fleet) -> None:
@@ -213,7 +211,7 @@ async def test_work_that_cannot_be_stopped_is_told_of_and_its_claim_lapses(fleet
 
     await asyncio.sleep(TTL_S + 1)
 
-    assert node.runner.problems() == (f"the duty audit has been at work for {TTL_S + 1:.0f} s and does not end",)
+    assert node.runner.problems() == (f"audit has been at work for {TTL_S + 1:.0f} s and does not end",)
     assert await node.process.leases.holder(TIMES.resource) is None
     await asyncio.sleep(3 * TTL_S)
 
