@@ -74,6 +74,7 @@ class BucketServer(Wire):
         self.delete_s = 0.0
         self.lost: Callable[[Stored], Stored | None] | None = None
         self.overtaken = False
+        self.drops_behind_a_write = False
         self.refuses: dict[str, tuple[int, int]] = {}
         self.silent: set[str] = set()
         self.asked: list[str] = []
@@ -206,6 +207,8 @@ class BucketServer(Wire):
         written = Stored(key, self.last_seq, payload, headers)
         if self.lost is None:
             self.holds[key] = live(key, written.seq + 1) if self.overtaken else written
+            if self.drops_behind_a_write:
+                self.drop()
             return Message("reply", json.dumps({"stream": BUCKET.stream, "seq": written.seq}).encode())
         standing = self.lost(written)
         self.holds = {} if standing is None else {key: standing}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
 
+from crewlet.backends.nats.wire import NotDone
 from crewlet.base.errors import Unavailable
 from crewlet.coordination import Revision
 from tests.unit.backends.bucket_server import BucketServer, Stored, live, marker
@@ -92,3 +94,39 @@ async def test_a_write_that_was_replaced_before_it_could_be_read_is_returned_wit
 
     assert (written.value, written.revision) == (b"new", 101)
     assert time.earliest <= written.written_at <= time.latest
+
+
+async def test_a_write_that_landed_before_the_link_dropped_is_returned_once_there_is_another(
+    server: BucketServer,
+) -> None:
+    bucket = server.bucket()
+    server.drops_behind_a_write = True
+    asyncio.get_running_loop().call_later(1.0, server.come_back)
+
+    written = await bucket.update("seat.a", b"new", expected=Revision(7))
+
+    assert (written.value, written.revision, written.written_at) == (b"new", 101, live("seat.a", 101).at)
+
+
+async def test_a_write_that_landed_before_the_link_dropped_for_long_never_looks_as_if_it_had_not(
+    server: BucketServer,
+) -> None:
+    bucket = server.bucket()
+    server.drops_behind_a_write = True
+
+    with pytest.raises(Unavailable, match="not known") as unknown:
+        await bucket.update("seat.a", b"new", expected=Revision(7))
+
+    assert not isinstance(unknown.value, NotDone)
+
+
+async def test_a_write_that_cannot_be_sent_is_not_done(server: BucketServer) -> None:
+    bucket = server.bucket()
+    server.drop()
+
+    with pytest.raises(NotDone):
+        await bucket.update("seat.a", b"new", expected=Revision(7))
+    server.come_back()
+    server.leader = ""
+    with pytest.raises(NotDone, match="no leader"):
+        await bucket.update("seat.a", b"new", expected=Revision(7))

@@ -164,17 +164,28 @@ class NatsRecordStore:
         write_id, sent_s = self._ids.hex(16), self._clock.elapsed_s()
         try:
             revision = await self._publish(key, value, expected, {_WRITE_ID: write_id})
-            found = await self._leader.at(revision)
-            if found is None:
-                return Record(key, value, Revision(revision), await self._time_since(sent_s))
         except (Conflict, NotDone, BucketReplaced):
             raise
         except Unavailable as lost:
-            found = await self._read_back(key, lost)
+            return await self._landed(key, write_id, lost)
+        try:
+            found = await self._leader.at(revision)
+            written_at = await self._time_since(sent_s) if found is None else found.time
+        except BucketReplaced:
+            raise
+        except Unavailable as lost:
+            # The write stands whatever becomes of the reading: to its caller nothing must look as if it did not.
+            return await self._landed(key, write_id, lost)
+        if found is not None:
+            self._leader.clock.observe(written_at, sent_s=sent_s)
+        return Record(key, value, Revision(revision), written_at)
+
+    async def _landed(self, key: str, write_id: str, lost: Unavailable) -> Record:
+        """The record that the leader holds, if it is from this very write. Raises ``Unavailable``."""
+        found = await self._read_back(key, lost)
         # Equal bytes are not enough: two claimants may well write the same.
         if found is None or found.headers.get(_WRITE_ID) != write_id:
-            raise Unavailable(f"{key!r}: whether the write over revision {expected} landed is not known")
-        self._leader.clock.observe(found.time, sent_s=sent_s)
+            raise Unavailable(f"{key!r}: whether this write of it landed is not known")
         return Record(key, found.data, Revision(found.seq), found.time)
 
     async def _time_since(self, sent_s: float) -> datetime:
@@ -202,7 +213,12 @@ class NatsRecordStore:
 
     async def _publish(self, key: str, value: bytes, expected: int, headers: dict[str, str]) -> int:
         subject = self._bucket.subject(checked_key(key))
-        await self._leader.sure()
+        try:
+            await self._leader.sure()
+        except BucketReplaced:
+            raise
+        except Unavailable as unsure:
+            raise NotDone(str(unsure)) from unsure
         known = self._leader.identity.newest
         try:
             ack = await self._jetstream.publish(subject, value, expected_last_subject_seq=expected, headers=headers)
@@ -225,4 +241,4 @@ class NatsRecordStore:
                     except Unavailable:
                         await asyncio.sleep(_READ_BACK_PAUSE_S)
         except TimeoutError:
-            raise lost from None
+            raise Unavailable(f"{key!r}: whether this write of it landed is not known: {lost}") from lost
