@@ -11,7 +11,7 @@ import structlog
 from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.errors import Conflict, Unavailable
-from crewlet.base.tasks import Tasks
+from crewlet.base.tasks import Tasks, together
 from crewlet.coordination.contract import Record, RecordStore
 from crewlet.coordination.lease_names import lease_key
 from crewlet.coordination.lease_record import StoredLease, Wanted, claiming, committed, stored_lease
@@ -170,9 +170,13 @@ class LeaseClaim:
 
 async def _both(first: Coroutine[Any, Any, _T], second: Coroutine[Any, Any, _U]) -> tuple[_T, _U]:
     """Both results; the first failure ends the other and is raised as it is."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            one, other = group.create_task(first), group.create_task(second)
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from failures
-    return one.result(), other.result()
+    results: list[Any] = [None, None]
+
+    async def one() -> None:
+        results[0] = await first
+
+    async def other() -> None:
+        results[1] = await second
+
+    await together(one(), other())
+    return results[0], results[1]

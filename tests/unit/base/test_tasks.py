@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 from structlog.testing import capture_logs
@@ -167,6 +168,73 @@ async def test_cancelling_the_whole_cancels_each_and_travels_on() -> None:
         await whole
 
     assert sorted(cancelled) == [0, 1]
+
+
+async def test_a_cancellation_that_meets_a_failure_travels_on() -> None:
+    began = asyncio.Event()
+    fails = asyncio.Event()
+
+    async def work(_: int) -> None:
+        began.set()
+        await fails.wait()
+        raise ValueError("too late")
+
+    whole = asyncio.create_task(each_at_once(range(2), work, at_once=2))
+    await began.wait()
+    fails.set()
+    # Both have failed by now, and the whole has not heard of it.
+    await asyncio.sleep(0)
+    whole.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await whole
+
+
+async def test_a_cancellation_that_makes_the_work_fail_travels_on() -> None:
+    async def work(_: int) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise ValueError("cannot be given back")
+
+    whole = asyncio.create_task(each_at_once(range(2), work, at_once=2))
+    await asyncio.sleep(1)
+    whole.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await whole
+
+
+async def test_a_failure_leaves_the_time_limit_around_it_as_it_was() -> None:
+    async def goes_on_after_a_failure() -> None:
+        async with asyncio.timeout(10):
+            with contextlib.suppress(ValueError):
+                await each_at_once([ValueError("one"), ValueError("other")], raises, at_once=2)
+            await asyncio.sleep(20)
+
+    with pytest.raises(TimeoutError):
+        await goes_on_after_a_failure()
+
+
+async def test_a_cancellation_while_the_rest_is_ending_waits_for_it_and_travels_on() -> None:
+    ended: list[int] = []
+
+    async def work(item: int) -> None:
+        if item == 0:
+            raise ValueError("the first")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(1)
+            ended.append(item)
+
+    whole = asyncio.create_task(each_at_once(range(2), work, at_once=2))
+    await asyncio.sleep(0.5)
+    whole.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await whole
+    assert ended == [1]
 
 
 async def test_cancelling_ends_all_but_the_task_that_asks_and_waits_for_none() -> None:

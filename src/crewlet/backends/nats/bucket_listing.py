@@ -12,7 +12,7 @@ from crewlet.backends.nats.bucket_messages import Shown, shown_of
 from crewlet.backends.nats.bucket_pass import BucketPass
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
-from crewlet.base.tasks import each_at_once
+from crewlet.base.tasks import each_at_once, together
 from crewlet.coordination import Record
 
 __all__ = ["Answer", "answer_of", "certified", "unsettled"]
@@ -87,14 +87,18 @@ def answer_of(shown: Mapping[str, Shown], index: BucketIndex, read: Mapping[str,
 async def _walked_beside_the_index(
     leader: BucketLeader, walk: BucketPass, patterns: Sequence[str]
 ) -> tuple[BucketIndex, bool]:
-    try:
-        async with asyncio.TaskGroup() as group:
-            index = group.create_task(read_index(leader, patterns))
-            await walk.open()
-            is_level = await walk.wait_end(index)
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from failures
-    return index.result(), is_level
+    index: asyncio.Future[BucketIndex] = asyncio.get_running_loop().create_future()
+    was_level: list[bool] = []
+
+    async def read() -> None:
+        index.set_result(await read_index(leader, patterns))
+
+    async def walked() -> None:
+        await walk.open()
+        was_level.append(await walk.wait_end(index))
+
+    await together(read(), walked())
+    return index.result(), was_level[0]
 
 
 async def _read_each(leader: BucketLeader, keys: Sequence[str]) -> dict[str, Shown | None]:

@@ -92,7 +92,7 @@ class BucketPass:
         self._progress.expect(info.delivered.consumer_seq + info.num_pending)
         self._delivered_at = self._heard_at = self._clock()
 
-    async def wait_end(self, index: asyncio.Task[BucketIndex] | None = None) -> bool:
+    async def wait_end(self, index: asyncio.Future[BucketIndex] | None = None) -> bool:
         """Return once it has shown what stood when it began, or was quiet for too long. Raises ``Unavailable``.
 
         With an index it goes on until it is level with the leader; says whether it was. What was to come may be gone,
