@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from crewlet.a2a import ChannelSweep
+from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.ids import Ids
 from crewlet.base.node_roles import NODE_ROLES
@@ -25,8 +26,9 @@ from crewlet.duties import (
 )
 from crewlet.node.company_parts import CompanySource
 from crewlet.node.ground import Ground
+from crewlet.node.mailboxes import say_present
 
-__all__ = ["CompanyRoster", "Incarnation", "NodeDuties", "maintenance_jobs", "node_duties"]
+__all__ = ["CompanyRoster", "Incarnation", "NodeDuties", "maintenance_jobs", "node_duties", "presence_of_seats"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +96,19 @@ def node_duties(
         node_id=me.node_id,
         ttl_s=me.ttl_s,
     )
-    jobs = maintenance_jobs(ground, MailboxSweep(CompanyRoster(company), retirement), clock, ids)
-    return NodeDuties(runner, [maintenance(jobs)], [event_retention(ground.event_log, clock)])
+    roster = CompanyRoster(company)
+    jobs = maintenance_jobs(ground, MailboxSweep(roster, retirement), clock, ids)
+    chores = [event_retention(ground.event_log, clock), presence_of_seats(retirement.mailboxes, roster)]
+    return NodeDuties(runner, [maintenance(jobs)], chores)
+
+
+def presence_of_seats(mailboxes: Mailboxes, roster: CompanyRoster) -> Chore:
+    """Every node contradicts whoever missed a seat that its own document has."""
+
+    async def work() -> None:
+        await say_present(mailboxes, await roster.agent_handles())
+
+    return Chore(name="seat-presence", every_s=limits.MAINTENANCE_EVERY_S, work=work)
 
 
 def maintenance_jobs(ground: Ground, sweep: MailboxSweep, clock: Clock, ids: Ids) -> list[Job]:

@@ -15,7 +15,7 @@ from crewlet.coordination import Mailboxes, SeatMailbox
 from crewlet.notify import inbound_subscription
 from crewlet.queue import EventQueue, control_of, inbox_of, mailboxes_of, reflect_of
 
-__all__ = ["control_of", "ensure_mailboxes", "inbox_of", "reflect_of"]
+__all__ = ["control_of", "ensure_mailboxes", "inbox_of", "reflect_of", "say_present"]
 
 _log = structlog.get_logger(__name__)
 
@@ -41,6 +41,20 @@ async def ensure_mailboxes(queue: EventQueue, registry: Mailboxes, handles: Iter
         await queue.ensure_subscriptions(mailboxes_of(retiring.handle))
 
     await each_at_once(found.retiring, make_once_over, at_once=limits.MAILBOXES_CREATED_AT_ONCE)
+
+
+async def say_present(registry: Mailboxes, handles: Iterable[str]) -> None:
+    """Record what a sweep elsewhere took for missing, and this node has. Creates nothing. Raises ``Unavailable``.
+
+    While nodes are given their documents by hand, one with an older document must not be the one who ends a mailbox.
+    """
+    wanted = frozenset(handles)
+    for each in await registry.every():
+        if each.record.handle in wanted and each.record.absent_since is not None:
+            await registry.register(each.record.handle)
+            _log.warning(
+                "seat_mailbox_contradicted", seat=each.record.handle, absent_since=str(each.record.absent_since)
+            )
 
 
 @dataclass(slots=True)

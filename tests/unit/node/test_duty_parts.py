@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -17,6 +18,7 @@ from crewlet.backends.memory import (
     MemoryQueue,
     MemoryRecordStore,
 )
+from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.fence import OpenFence
 from crewlet.coordination import (
@@ -32,7 +34,7 @@ from crewlet.coordination import (
 )
 from crewlet.duties import Job, MailboxSweep, RetirementParts
 from crewlet.events import Event
-from crewlet.node.duty_parts import CompanyRoster, maintenance_jobs
+from crewlet.node.duty_parts import CompanyRoster, maintenance_jobs, presence_of_seats
 from crewlet.node.ground import Ground
 from crewlet.testing import SeededIds, VirtualClock
 from tests.unit.node.companies import acme, source
@@ -92,6 +94,26 @@ async def test_maintenance_has_a_job_for_no_bucket_that_the_broker_ages() -> Non
 
     assert [job.name for job in jobs] == ["seat_mailboxes", "a2a_channels", "coordination_markers"]
     assert {name for name, store in stores.items() if store.removes} == {slot.name for slot in swept_slots()}
+
+
+async def test_no_seat_goes_that_some_nodes_own_document_has() -> None:
+    """Nodes are given their documents by hand: the one that sweeps has an older one than the one that was restarted."""
+    clock = VirtualClock()
+    stores = {slot.name: Touched(MemoryBucket(slot, clock)) for slot in SLOTS}
+    mailboxes = Mailboxes(stores[MAILBOXES.name])
+    for handle in ("late", "stranger"):
+        await mailboxes.register(handle)
+    roles = [{"name": role, "handle": role} for role in ("ceo", "late")]
+    newer = CompanyRoster(lambda: source(acme(roles=roles), {}))
+
+    async with jobs_over(stores, clock, ["ceo"]) as jobs:
+        for _ in range(4 * 25):
+            await jobs[0].run(OpenFence())
+            await presence_of_seats(mailboxes, newer).work()
+            await asyncio.sleep(limits.MAINTENANCE_EVERY_S)
+
+    assert {each.record.handle for each in await mailboxes.every()} >= {"ceo", "late"}
+    assert await mailboxes.get("stranger") is None
 
 
 @pytest.mark.spec("S-140")
