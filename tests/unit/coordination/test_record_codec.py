@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -51,7 +53,44 @@ def test_what_is_absent_takes_its_default() -> None:
     assert decode_record(Cart, b'{"name":"a"}') == Cart(name="a")
 
 
-@pytest.mark.parametrize("value", [b"", b"[]", b'{"name":1}', b'{"name":"a","wheels":[{}]}', b'{"name":"a","spare":7}'])
+DEEP = b'{"a":' * 5000 + b"1" + b"}" * 5000
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b"[]",
+        b"\xff",
+        b'{"name":1}',
+        b'{"name":"a","wheels":[{}]}',
+        b'{"name":"a","wheels":7}',
+        b'{"name":"a","spare":7}',
+        b'{"name":"a","by_side":7}',
+        DEEP,
+    ],
+)
 def test_what_this_build_cannot_read_is_unknown(value: bytes) -> None:
     with pytest.raises(Unavailable):
         decode_record(Cart, value)
+
+
+class Stop(SharedRecord, frozen=True, kw_only=True):
+    at: datetime | None = None
+
+
+class Trip(SharedRecord, frozen=True, kw_only=True):
+    began_at: datetime
+    stops: tuple[Stop, ...] = ()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b'{"began_at":"2026-11-29T12:00:00"}',
+        b'{"began_at":"2026-11-29T12:00:00Z","stops":[{"at":"2026-11-29T12:00:00"}]}',
+    ],
+)
+def test_an_instant_without_its_offset_is_unknown_since_it_compares_with_none_of_ours(value: bytes) -> None:
+    with pytest.raises(Unavailable, match="offset"):
+        decode_record(Trip, value)

@@ -85,6 +85,7 @@ class BudgetRecord(SharedRecord, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a label that could not be compared with ours."""
+        super().__post_init__()
         for period in Period:
             label = self.slot(period).label
             if label and not is_label(period, label):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -18,6 +19,13 @@ class SharedRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     unknown: dict[str, Any] = {}
 
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for an instant without an offset, which compares with none that has one."""
+        for name in _instants(type(self)):
+            at: datetime | None = getattr(self, name)
+            if at is not None and at.tzinfo is None:
+                raise ValueError(f"{name}: {at} has no offset")
+
 
 _RecordT = TypeVar("_RecordT", bound=SharedRecord)
 
@@ -32,7 +40,7 @@ def decode_record(kind: type[_RecordT], value: bytes) -> _RecordT:
     try:
         raw = msgspec.json.decode(value, type=dict[str, Any])
         return msgspec.convert(_turned(kind, raw, _parted), kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise Unavailable(f"a {kind.__name__} record cannot be read: {error}") from error
 
 
@@ -65,13 +73,19 @@ def _turned(kind: Any, raw: Any, turn: _Turn) -> Any:  # noqa: ANN401 - the JSON
     if isinstance(raw, list | tuple):
         return [_turned(part, each, turn) for each in cast("Sequence[Any]", raw)]
     if get_origin(kind) is dict:
-        return {name: _turned(part, each, turn) for name, each in raw.items()}
+        parts = cast("dict[str, Any]", raw)
+        return {name: _turned(part, each, turn) for name, each in parts.items()} if isinstance(raw, dict) else raw
     return _turned(part, raw, turn)
 
 
 @cache
 def _own_fields(kind: type[SharedRecord]) -> frozenset[str]:
     return frozenset(kind.__struct_fields__) - {"unknown"}
+
+
+@cache
+def _instants(kind: type[SharedRecord]) -> tuple[str, ...]:
+    return tuple(name for name, hint in get_type_hints(kind).items() if datetime in (hint, *get_args(hint)))
 
 
 @cache
