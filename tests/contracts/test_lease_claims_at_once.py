@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -26,6 +26,10 @@ NODES = 100
 SEATS_EACH = 100
 AT_ONCE = 4
 TTL_S = 1800.0
+PASSES = 5
+UNHEARD_MAX = 0.01 * NODES * SEATS_EACH
+"""Claims that may be left unanswered by a machine that is busy: what is unknown is asked again, and is no wrong no."""
+
 CLOCK, IDS = SystemClock(), RandomIds()
 
 
@@ -33,6 +37,7 @@ CLOCK, IDS = SystemClock(), RandomIds()
 class Node:
     owner: str
     leases: KvLeases
+    unheard: list[Unavailable] = field(default_factory=list[Unavailable])
 
 
 @asynccontextmanager
@@ -60,17 +65,20 @@ async def opened(api: JetStream, slot: Slot, replicas: int) -> RecordStore:
     return (await open_bucket(api, slot, storage="file", ids=IDS, replicas=replicas, clock=CLOCK)).store
 
 
-async def claims(node: Node, seats: list[str]) -> list[tuple[str, Node, Lease | ClaimRefused | Unavailable]]:
-    """Claim each of them, several at a time."""
-    slots, answers = asyncio.Semaphore(AT_ONCE), list[tuple[str, Node, Lease | ClaimRefused | Unavailable]]()
+async def claims(node: Node, seats: list[str]) -> list[tuple[str, Node, Lease | ClaimRefused]]:
+    """Claim each of them, several at a time; what the store did not say is asked again, as a next pass would."""
+    slots, answers = asyncio.Semaphore(AT_ONCE), list[tuple[str, Node, Lease | ClaimRefused]]()
 
     async def claim(seat: str) -> None:
         async with slots:
-            try:
-                answer = await node.leases.claim(seat, owner=node.owner, ttl_s=TTL_S, preferred=node.owner)
-            except Unavailable as error:
-                answer = error
-            answers.append((seat, node, answer))
+            for _ in range(PASSES):
+                try:
+                    answer = await node.leases.claim(seat, owner=node.owner, ttl_s=TTL_S, preferred=node.owner)
+                except Unavailable as error:
+                    node.unheard.append(error)
+                else:
+                    answers.append((seat, node, answer))
+                    return
 
     await asyncio.gather(*(claim(seat) for seat in seats))
     return answers
@@ -87,12 +95,13 @@ async def test_ten_thousand_fresh_seats_are_each_granted_to_whoever_claims_them(
         took_s = time.perf_counter() - began_s
         answers = [answer for each in told for answer in each]
         refused = [answer for _, _, answer in answers if isinstance(answer, ClaimRefused)]
-        unknown = [answer for _, _, answer in answers if isinstance(answer, Unavailable)]
+        unheard = [error for node in nodes for error in node.unheard]
         held = {lease.resource: (lease.owner, lease.epoch) for lease in await nodes[0].leases.held("seat")}
-        print(f"{len(answers)} claims in {took_s:.1f} s; refused {len(refused)}, unknown {len(unknown)}")
-        assert (refused, unknown) == ([], [])
-        assert held == {seat: (node.owner, 1) for seat, node, _ in answers}
+        print(f"{len(answers)} claims in {took_s:.1f} s; refused {len(refused)}, unheard {len(unheard)}")
+        assert refused == []
+        assert {seat: owner for seat, (owner, _) in held.items()} == {seat: node.owner for seat, node, _ in answers}
         assert len(held) == NODES * SEATS_EACH
+        assert sum(epoch - 1 for _, epoch in held.values()) <= len(unheard) <= UNHEARD_MAX
 
 
 @pytest.mark.spec("C-056", "S-002", "S-008")
@@ -106,9 +115,10 @@ async def test_of_a_hundred_that_want_the_same_seats_each_seat_has_one(three_mem
         granted = [answer for _, _, answer in answers if isinstance(answer, Lease)]
         refused = [(answer, node) for _, node, answer in answers if isinstance(answer, ClaimRefused)]
         mine = [answer for answer, node in refused if answer.holder == node.owner]
-        unknown = [answer for _, _, answer in answers if isinstance(answer, Unavailable)]
+        unheard = [error for node in nodes for error in node.unheard]
         held = Counter((lease.resource, lease.owner) for lease in await nodes[0].leases.held("seat"))
         print(f"{len(answers)} claims; granted {len(granted)}, refused {len(refused)}, of them their own {len(mine)}")
-        assert (mine, unknown) == ([], [])
+        assert mine == []
+        assert len(unheard) <= UNHEARD_MAX
         assert held == Counter((lease.resource, lease.owner) for lease in granted)
         assert sorted(resource for resource, _ in held) == sorted(seats)

@@ -15,7 +15,7 @@ from crewlet.testing.contracts.lease_steps import Steps
 
 __all__ = ["FAULTS", "RESOURCES", "Fault", "LeaseStep", "follow_leases"]
 
-RESOURCES: Final = {"seat:ada": LEASE_TTL_S, "worker:tick": 1.0, "move:board": 20.0}
+RESOURCES: Final = {"seat:ada": LEASE_TTL_S, "worker:tick": 1.0, "move:board": 12.0}
 FAULTS: Final = ("none", "lost reply", "cut after", "withheld", "cut", "given up", "killed")
 Fault = Literal["none", "lost reply", "cut after", "withheld", "cut", "given up", "killed"]
 _PROCESSES: Final = 3
