@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -153,6 +154,23 @@ async def test_the_majority_goes_on_without_a_member_that_was_killed_and_fills_i
     assert last is not None
 
 
+async def test_a_member_that_lost_its_disk_is_filled_by_the_others(members: list[Member]) -> None:
+    api = (await copied(members))[0]
+    third = members[2]
+    await api.publish("copied.a", b"kept")
+    await third.kill()
+    assert third.config.store_dir is not None
+    await asyncio.to_thread(shutil.rmtree, third.config.store_dir)
+
+    await third.start()
+    await third.wait_ready()
+
+    # It alone with one other is a majority that must know what was kept.
+    await members[0].kill()
+    found = await until_read(JetStream(third.connection), "COPIED", "copied.a")
+    assert found == b"kept"
+
+
 async def test_a_message_sent_again_while_the_members_store_it_is_stored_once_and_taken_both_times(
     members: list[Member],
 ) -> None:
@@ -274,6 +292,16 @@ async def longest_silence(api: JetStream, *, for_s: float) -> float:
             continue
         longest, last = max(longest, clock() - last), clock()
     return max(longest, clock() - last)
+
+
+async def until_read(api: JetStream, stream: str, subject: str) -> bytes | None:
+    async with asyncio.timeout(30.0):
+        while True:
+            try:
+                found = await api.last_message(stream, subject)
+            except Unavailable:
+                continue
+            return None if found is None else found.data
 
 
 async def until_taken(api: JetStream, subject: str, payload: bytes) -> None:

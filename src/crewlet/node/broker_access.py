@@ -68,7 +68,12 @@ async def _start(config: NodeConfig, stream: StreamConfig, ids: Ids, stack: Asyn
     await wait_for_peers(
         connection, cluster=stream.cluster.name, peers=stream.cluster.peers, last_words=broker.last_words
     )
-    await wait_current(connection, member=config.node_id)
+    # A login of the brokers' own account, for as long as the member catches up; the node has one connection.
+    overseer = await connect(broker.urls, seed=broker.overseer_seed, name=f"{config.node_id} overseer", ids=ids)
+    try:
+        await wait_current(overseer, member=config.node_id, wire=connection)
+    finally:
+        await overseer.close()
     api = JetStream(connection, peers_wait_s=limits.STREAM_CREATE_WAIT_CLUSTERED_S)
     return BrokerAccess(connection, api, broker.storage, broker)
 

@@ -54,7 +54,11 @@ class Member:
             last_words=self.broker.last_words,
             timeout_s=timeout_s,
         )
-        await _wait_current(self.connection, member=self.name, quiet_s=timeout_s)
+        overseer = await connect(self.broker.urls, seed=self.broker.overseer_seed, name="overseer")
+        try:
+            await _wait_current(overseer, member=self.name, wire=self.connection, quiet_s=timeout_s)
+        finally:
+            await overseer.close()
 
     async def stop(self) -> None:
         """End it as a node does."""

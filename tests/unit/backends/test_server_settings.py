@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from crewlet.backends.nats import tether
 from crewlet.backends.nats.binary import find_server
 from crewlet.backends.nats.link import Progress, moved
-from crewlet.backends.nats.server_config import ServerSettings, server_config
+from crewlet.backends.nats.server_config import ClusterSettings, ServerSettings, server_config, server_environment
 from crewlet.base.errors import StartRefused
 
 SETTINGS = ServerSettings(
@@ -114,3 +117,44 @@ def test_a_link_with_a_backlog_lives_while_it_receives_or_drains(after: Progress
 
 def test_what_an_idle_link_takes_is_no_sign_of_life() -> None:
     assert not moved(Progress(5, 1000, 0), Progress(5, 1040, 0))
+
+
+MEMBER = ClusterSettings(
+    name="fleet", host="::1", port=6222, peers=("10.0.0.2:6222", "[fd00::3]:6222"), secret='a "secret" / of $ours'
+)
+
+
+def test_a_member_is_told_of_its_cluster_and_no_secret_is_in_the_file() -> None:
+    text = server_config(replace(SETTINGS, name="node-1", cluster=MEMBER, overseer_public_key="UXYZ"))
+
+    for part in ('server_name: "node-1"', 'name: "fleet"', 'listen: "[::1]:6222"', "no_advertise: true", "nkey: UXYZ"):
+        assert part in text
+    assert MEMBER.secret not in text
+    assert "secret" not in repr(MEMBER)
+
+
+def test_a_members_environment_holds_the_routes_with_the_secret_as_the_broker_reads_them() -> None:
+    given = server_environment(replace(SETTINGS, cluster=MEMBER))
+
+    shown = "member:a%20%22secret%22%20%2F%20of%20%24ours"
+    assert [json.loads(value) for value in given.values()] == [
+        [f"nats-route://{shown}@10.0.0.2:6222", f"nats-route://{shown}@[fd00::3]:6222"],
+        MEMBER.secret,
+    ]
+    assert not server_environment(SETTINGS)
+
+
+def test_every_variable_that_a_members_file_names_passes_to_its_program() -> None:
+    settings = replace(SETTINGS, cluster=MEMBER)
+
+    named = {*re.findall(r"\$([A-Z_]+)", server_config(settings))}
+
+    assert named == {*server_environment(settings)}
+    assert named <= {*tether.PASSED_ON}
+
+
+def test_a_cluster_without_a_secret_asks_for_none() -> None:
+    open_to_all = replace(SETTINGS, cluster=replace(MEMBER, secret=""))
+
+    assert "password" not in server_config(open_to_all)
+    assert not any("@" in value for value in server_environment(open_to_all).values())

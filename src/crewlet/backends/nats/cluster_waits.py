@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final
 
+import msgspec
 import structlog
 
 from crewlet.backends.nats.jetstream_api import JetStream
@@ -17,6 +19,7 @@ from crewlet.base.errors import StartRefused, Unavailable
 __all__ = ["behind", "wait_current", "wait_for_peers"]
 
 _log = structlog.get_logger(__name__)
+_HEALTH: Final = "$SYS.REQ.SERVER.PING.HEALTHZ"
 
 
 async def wait_for_peers(
@@ -53,55 +56,64 @@ async def wait_for_peers(
         await asyncio.sleep(limits.CLUSTER_ASK_PAUSE_S)
 
 
-async def wait_current(wire: Wire, *, member: str, quiet_s: float = limits.CLUSTER_CURRENT_WAIT_S) -> None:
-    """Return once every stream that ``member`` keeps a copy of calls that copy current.
+async def wait_current(
+    overseer: Wire, *, member: str, wire: Wire, quiet_s: float = limits.CLUSTER_CURRENT_WAIT_S
+) -> None:
+    """Return once the broker ``member`` itself says that all it keeps copies of is current.
 
-    As long as it catches up there is no end to this. Raises ``StartRefused`` where nothing moves for ``quiet_s``.
+    What the leaders say of it is not enough: of a member that was restarted they go on saying what held before.
+    ``overseer`` is logged in to the brokers' own account, ``wire`` to the company's. As long as it catches up there is
+    no end to this. Raises ``StartRefused`` where nothing moves for ``quiet_s``.
     """
     api = JetStream(wire)
     patience = Patience(quiet_s)
     least: tuple[int, int] | None = None
     while True:
         try:
-            late = await _behind(api, member)
-            lacks = ", ".join(sorted(late)[: limits.SEATS_SHOWN_MAX])
-            left = (len(late), sum(late.values()))
-            if not late:
+            lacks = await _lacks(overseer, member)
+            if not lacks:
                 return
+            reason = lacks[0]
+            left = (len(lacks), sum(behind(await api.stream_infos(), member).values()))
             if least is None or left < least:
                 least = left
                 patience.begin_again()
         except (Unavailable, ApiError) as error:
-            lacks = str(error)
+            reason = str(error)
         if patience.is_over():
             raise StartRefused(
-                f"this member has not caught up with its cluster, and nothing moved in {quiet_s:g} s: {lacks}",
+                f"this member has not caught up with its cluster, and nothing moved in {quiet_s:g} s: {reason}",
                 "see that the other members run and that the disk has room, then start it again",
             )
         if patience.speaks():
-            _log.warning("cluster_catching_up", behind=lacks)
+            _log.info("cluster_catching_up", behind=reason)
         await asyncio.sleep(limits.CLUSTER_ASK_PAUSE_S)
 
 
 def behind(streams: Iterable[StreamInfo], member: str) -> dict[str, int]:
-    """The streams of which ``member`` keeps a copy that is not current, and how many entries it lacks of each."""
-    late: dict[str, int] = {}
-    for stream in streams:
-        if stream.cluster is None or stream.cluster.leader == member:
-            continue
-        mine = [copy for copy in stream.cluster.replicas if copy.name == member]
-        if mine and not mine[0].current:
-            late[stream.config.name] = mine[0].lag
-        elif not stream.cluster.leader:
-            late[stream.config.name] = 0
-    return late
+    """The streams of which ``member`` lacks entries, as far as their leaders know, and how many."""
+    copies = [
+        (stream.config.name, copy.lag)
+        for stream in streams
+        for copy in (() if stream.cluster is None else stream.cluster.replicas)
+        if copy.name == member
+    ]
+    return {name: lag for name, lag in copies if lag}
 
 
-async def _behind(api: JetStream, member: str) -> dict[str, int]:
-    names, streams = await api.stream_names(), await api.stream_infos()
-    # A stream without a leader is known by name alone.
-    answered = {stream.config.name for stream in streams}
-    return {name: 0 for name in names if name not in answered} | behind(streams, member)
+async def _lacks(overseer: Wire, member: str) -> list[str]:
+    """What the broker says is not current in it. Raises ``Unavailable``."""
+    asked = msgspec.json.encode({"server_name": member, "exact_match": True, "details": True})
+    answer = await overseer.request(_HEALTH, asked, timeout_s=limits.CLUSTER_ASK_S)
+    try:
+        told = msgspec.json.decode(answer.payload, type=_HealthAnswer)
+    except msgspec.DecodeError as error:
+        raise Unavailable(f"{_HEALTH}: unreadable answer: {error}") from error
+    if told.server.name != member:
+        raise Unavailable(f"{_HEALTH}: {told.server.name} answered for {member}")
+    if told.data.status == "ok":
+        return []
+    return [each.error for each in told.data.errors] or [told.data.error or told.data.status]
 
 
 def _why_apart(words: Iterable[str]) -> str:
@@ -112,3 +124,22 @@ def _why_apart(words: Iterable[str]) -> str:
     if "duplicate name" in text:
         return "two members have one name: node.id must be another in every node file"
     return ""
+
+
+class _HealthError(msgspec.Struct, frozen=True):
+    error: str = ""
+
+
+class _Health(msgspec.Struct, frozen=True):
+    status: str = ""
+    error: str = ""
+    errors: list[_HealthError] = []
+
+
+class _Server(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _HealthAnswer(msgspec.Struct, frozen=True):
+    server: _Server = _Server()
+    data: _Health = _Health()

@@ -51,6 +51,7 @@ class EmbeddedBroker:
     def __init__(self, config: BrokerConfig) -> None:
         self._config = config
         self._seed, self._public_key = _new_login()
+        self._overseer_seed, self._overseer_public_key = _new_login()
         self._tasks = Tasks("embedded_broker")
         self._directory: Path | None = config.store_dir
         self._lock: StoreLock | None = None
@@ -71,6 +72,11 @@ class EmbeddedBroker:
     def seed(self) -> str:
         """The private half of the one login that the broker knows; nothing may write it down."""
         return self._seed
+
+    @property
+    def overseer_seed(self) -> str:
+        """As ``seed``, of a login in the cluster's own account: how members stand, and nothing that is stored."""
+        return self._overseer_seed
 
     @property
     def pid(self) -> int:
@@ -149,6 +155,7 @@ class EmbeddedBroker:
             version=binary.version,
             name=self._config.name,
             cluster=self._config.cluster,
+            overseer_public_key=self._overseer_public_key,
             sync_interval_s=self._config.sync_interval_s,
         )
 

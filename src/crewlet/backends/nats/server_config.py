@@ -21,6 +21,7 @@ _ANY_PORT: Final = -1
 _SECRET_VARIABLE: Final = "BROKER_CLUSTER_SECRET"  # noqa: S105 - the name of a variable
 _ROUTES_VARIABLE: Final = "BROKER_CLUSTER_ROUTES"
 _MEMBER: Final = "member"
+_OVERSEERS: Final = "OVERSEERS"
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -46,6 +47,7 @@ _DEFAULT_MAX_CONSUMERS_SINCE: Final = (2, 15)
 class ServerSettings:
     """What differs from one broker to the next. ``sync_interval_s`` of ``None``: each write is on disk before its ack.
 
+    ``overseer_public_key`` is a login that sees how a member of a cluster stands, and nothing that is stored in it.
     ``port`` of -1 lets the operating system choose; the broker writes what it got into ``ports_dir``.
     """
 
@@ -56,6 +58,7 @@ class ServerSettings:
     version: tuple[int, int]
     name: str = "crewlet"
     cluster: ClusterSettings | None = None
+    overseer_public_key: str = ""
     port: int = _ANY_PORT
     sync_interval_s: float | None = None
 
@@ -80,7 +83,7 @@ jetstream {{
   sync_interval: {sync}
   limits {{ {raised if settings.version >= _DEFAULT_MAX_CONSUMERS_SINCE else ""} }}
 }}
-{"" if settings.cluster is None else _cluster(settings.cluster)}"""
+{"" if settings.cluster is None else _cluster(settings.cluster, settings.overseer_public_key)}"""
 
 
 def server_environment(settings: ServerSettings) -> Mapping[str, str]:
@@ -94,7 +97,7 @@ def server_environment(settings: ServerSettings) -> Mapping[str, str]:
     return {_ROUTES_VARIABLE: json.dumps(routes), _SECRET_VARIABLE: json.dumps(cluster.secret)}
 
 
-def _cluster(cluster: ClusterSettings) -> str:
+def _cluster(cluster: ClusterSettings, overseer_public_key: str) -> str:
     bare = cluster.host.strip("[]")
     host = f"[{bare}]" if ":" in bare else bare
     login = f"  authorization {{ user: {_MEMBER}, password: ${_SECRET_VARIABLE} }}\n" if cluster.secret else ""
@@ -107,6 +110,8 @@ cluster {{
   routes: ${_ROUTES_VARIABLE}
   no_advertise: true
 {login}{advertise}}}
+accounts {{ {_OVERSEERS}: {{ users: [ {{ nkey: {overseer_public_key} }} ] }} }}
+system_account: {_OVERSEERS}
 """
 
 

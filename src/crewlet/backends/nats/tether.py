@@ -15,7 +15,7 @@ import sys
 _PR_SET_PDEATHSIG = 1
 _ENGINE_GONE = 70
 _FD_MAX = 65536
-_PASSED_ON = (
+PASSED_ON = (
     *("GODEBUG", "GOMAXPROCS", "GOMEMLIMIT", "HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ"),
     # What the broker's configuration refers to, set for it by the engine.
     *("BROKER_CLUSTER_ROUTES", "BROKER_CLUSTER_SECRET"),
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> None:
     os.umask(_OWNER_ALONE)
     # The engine's environment holds the keys of models and tools; the program needs none, and any process of this user
     # can read what it was given.
-    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     os.execve(program[0], program, environment)  # noqa: S606 - the engine named the program
 
 
