@@ -160,3 +160,22 @@ async def test_a_member_that_is_killed_leaves_the_others_at_work_and_comes_back_
         await answered([*others, back], trace, timeout_s=60.0)
 
     assert {node["id"] for node in nodes["nodes"]} == {"node-0", "node-1", "node-2"}
+
+
+async def test_a_node_that_ends_as_asked_gives_its_seats_to_the_others_before_their_leases_could_run_out(
+    fleet: list[Engine],
+) -> None:
+    held = await all_held(fleet[0], {"node-0", "node-1", "node-2"}, timeout_s=60.0)
+    leaving = next(engine for engine in fleet if f"node-{fleet.index(engine)}" in held.values())
+    names = {f"node-{index}" for index, engine in enumerate(fleet) if engine is not leaving}
+    others = [engine for engine in fleet if engine is not leaving]
+
+    ending = asyncio.ensure_future(leaving.drained())
+    moved = await all_held(others[0], names, timeout_s=TTL_S - 3.0)
+    traces = [await send(others[0], seat, "Who are you now?") for seat in moved]
+    for trace in traces:
+        await answered(others, trace, timeout_s=30.0)
+
+    assert await ending == 0
+    assert leaving.left_behind() == frozenset()
+    assert [await turns_ended(others, trace) for trace in traces] == [1, 1]
