@@ -20,7 +20,7 @@ from crewlet.queue import QueueConfig
 from crewlet.testing.brokers import running_broker
 from crewlet.testing.members import Member, member_configs, running_members, with_secret
 
-pytestmark = [pytest.mark.slow, pytest.mark.cluster]
+pytestmark = [pytest.mark.slow, pytest.mark.cluster, pytest.mark.timeout(180)]
 
 COPIED = StreamConfig(name="COPIED", subjects=["copied.>"], storage="file", num_replicas=3, max_msgs_per_subject=1)
 
