@@ -23,6 +23,7 @@ BROAD_HANDLERS: dict[str, str] = {
     "llm/endpoint.py": "what vendors' SDKs raise over a broken answer has no common root; it is classified, once",
     "queue/batches.py": "a partition key that cannot be told costs its event its company, not the haul its handling",
     "seats/host.py": "a defect met with one seat must not end the renews and claims of all the others",
+    "seats/seat_keeping.py": "a hook that breaks gives its own seat up, or keeps it undead, and ends no other's",
     "store/readers.py": "a caller's function failed: its error is that caller's answer, and the thread goes on",
     "store/writer.py": "as in the readers; the thread's own failure is told to whoever opened it",
     "tools/server_life.py": "a tool server's faults are many: they end its own life, or become the result of one call",
