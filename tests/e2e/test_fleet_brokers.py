@@ -179,3 +179,23 @@ async def test_a_node_that_ends_as_asked_gives_its_seats_to_the_others_before_th
     assert await ending == 0
     assert leaving.left_behind() == frozenset()
     assert [await turns_ended(others, trace) for trace in traces] == [1, 1]
+
+
+async def test_a_fleet_that_was_killed_as_a_whole_comes_back_with_what_it_had(fleet: list[Engine]) -> None:
+    await all_held(fleet[0], {"node-0", "node-1", "node-2"}, timeout_s=60.0)
+    before = await send(fleet[0], "ceo", "Do you remember?")
+    await answered(fleet, before, timeout_s=60.0)
+    for engine in fleet:
+        await engine.kill()
+
+    async with AsyncExitStack() as stack:
+        again = [await stack.enter_async_context(running(engine.files)) for engine in fleet]
+        await asyncio.gather(*(engine.ready(timeout_s=READY_S) for engine in again))
+        await all_held(again[0], {"node-0", "node-1", "node-2"}, timeout_s=60.0)
+        after = await send(again[1], "cto", "And you?")
+        await answered(again, after, timeout_s=60.0)
+        epochs = [seat["epoch"] for seat in (await again[2].api.get("/query/fleet"))["seats"]]
+
+        # Counters that had begun anew would be at their first tenure.
+        assert min(epochs) > 1
+        assert await turns_ended(again, before) == 1
