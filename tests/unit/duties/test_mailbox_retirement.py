@@ -80,12 +80,13 @@ async def test_the_seats_lease_is_held_until_the_last_of_its_mailboxes_and_its_r
 
 
 @pytest.mark.spec("S-155")
-async def test_a_retirement_stops_at_half_a_lease_and_is_tried_again(company: Company) -> None:
+@pytest.mark.parametrize("lasts_s", [TTL_S / 4, 10 * TTL_S], ids=["each delete slow", "one that hangs"])
+async def test_a_retirement_stops_at_half_a_lease_and_is_tried_again(company: Company, lasts_s: float) -> None:
     sweeper = company.sweeper()
     await company.gone_for_a_day("cto", sweeper)
 
     async def slow(_: Subscription) -> None:
-        await asyncio.sleep(TTL_S / 4)
+        await asyncio.sleep(lasts_s)
 
     sweeper.queue.before_delete = slow
     began_s = elapsed_s()
@@ -232,6 +233,20 @@ async def test_runs_that_cannot_be_read_keep_the_mailbox(company: Company) -> No
     assert record is not None
     assert not record.is_retiring
     assert company.mail_of("cto") == 1
+
+
+async def test_a_node_that_can_end_no_runs_leaves_the_seat_and_its_record_alone(company: Company) -> None:
+    sweeper = company.sweeper()
+    await company.run("cto", "t1")
+    await company.gone_for_a_day("cto", sweeper)
+    before = company.buckets[MAILBOXES.name].newest()
+
+    why, said = await sweeper.failed_tick()
+
+    assert "cannot reach a box" in why
+    assert said == []
+    assert company.buckets[MAILBOXES.name].newest() == before
+    assert await sweeper.process.leases.hints("seat") == []
 
 
 @pytest.mark.spec("S-158")

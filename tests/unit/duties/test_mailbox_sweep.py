@@ -120,9 +120,11 @@ async def test_a_foreign_group_on_a_seats_topics_is_nobodys_mailbox_here(company
     crossed = Subscription(topics.agent_inbox("cfo"), topics.control_group("cfo"))
     await company.queue.ensure_subscriptions([*foreign, crossed])
     await company.gone_for_a_day("cto", sweeper)
+    missed = await company.record("cfo")
 
     await sweeper.tick()
 
+    assert missed is None
     assert await company.record("cfo") is None
     assert {*foreign, crossed} <= set(company.broker.mailboxes())
     assert company.mailboxes_left("cto") == set()
