@@ -71,7 +71,7 @@ def is_under_lease_ttl(kind: str) -> bool:
 def check_ttl(resource: str, ttl_s: float, *, lease_ttl_s: float, duty_ttl_s: float = limits.MAX_DUTY_TTL_S) -> None:
     """Raises ``TtlTooLong`` above the ceiling of the resource's kind, ``ValueError`` for what would never be held."""
     ceiling_s = lease_ttl_s if is_under_lease_ttl(resource_kind(resource)) else duty_ttl_s
-    if ttl_s <= 0:
+    if not ttl_s > 0:
         raise ValueError(f"ttl_s={ttl_s} would never be held")
     if ttl_s > ceiling_s:
         raise TtlTooLong(resource, ttl_s=ttl_s, ceiling_s=ceiling_s)

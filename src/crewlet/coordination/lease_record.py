@@ -12,11 +12,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from crewlet.base import limits
 from crewlet.coordination.contract import Record
 from crewlet.coordination.leases import LEASE_PROTOCOL, Lease
 from crewlet.coordination.records.codec import SharedRecord, decode_record
 
-__all__ = ["LeaseRecord", "StoredLease", "Wanted", "claiming", "committed", "renewed", "stored_lease"]
+__all__ = ["LeaseRecord", "StoredLease", "Wanted", "can_be_ttl", "claiming", "committed", "renewed", "stored_lease"]
+
+
+def can_be_ttl(ttl_s: float) -> bool:
+    """Whether any build may hold a lease for so long: added to a moment, much more would be no moment any more."""
+    return 0 < ttl_s <= limits.LEASE_TTL_READ_MAX_S
 
 
 class LeaseRecord(SharedRecord, frozen=True, kw_only=True):
@@ -36,6 +42,12 @@ class LeaseRecord(SharedRecord, frozen=True, kw_only=True):
     acquired_at: datetime | None = None
     after_lapse: bool = True
     data: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for a time by which nobody can tell when it lapses."""
+        super().__post_init__()
+        if not can_be_ttl(self.ttl_s):
+            raise ValueError(f"ttl_s: {self.ttl_s:g} s is no time to hold a lease for")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

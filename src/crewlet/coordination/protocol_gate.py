@@ -20,6 +20,7 @@ from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.coordination.contract import Record, RecordStore, Revision, Watch
+from crewlet.coordination.lease_record import can_be_ttl
 from crewlet.coordination.slots import LEASES
 
 __all__ = ["LowerLease", "ProtocolGate"]
@@ -222,9 +223,11 @@ class _View:
     def _lower_lease(self, record: Record) -> LowerLease | None:
         try:
             said = msgspec.json.decode(record.value, type=_Said)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             said = _Said(protocol=_UNREADABLE)
         if said.protocol >= self._protocol:
             return None
+        if said.ttl_s and not can_be_ttl(said.ttl_s):
+            said = _Said(protocol=_UNREADABLE)
         ttl_s = said.ttl_s or self._age_s or limits.MAX_DUTY_TTL_S
         return LowerLease(said.owner, said.protocol, record.written_at + timedelta(seconds=ttl_s))

@@ -73,9 +73,17 @@ async def test_a_counter_that_went_back_goes_on_above_what_was_seen_and_says_so(
     assert [log["event"] for log in logs if log["log_level"] == "error"] == ["epoch_counter_went_back"]
 
 
-async def test_who_holds_a_record_that_cannot_be_read_is_not_known(rig: Rig) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"{}",
+        b'{"resource": "worker:tick", "owner": "n:1", "ttl_s": 1e300}',
+        b'{"resource": "worker:tick", "owner": "n:1", "ttl_s": -1}',
+    ],
+)
+async def test_who_holds_a_record_that_cannot_be_read_is_not_known(rig: Rig, said: bytes) -> None:
     process = rig.process()
-    await process.stores[1].create("worker.tick", b"{}")
+    await process.stores[1].create("worker.tick", said)
 
     for call in (
         process.claimed("worker:tick"),
@@ -84,6 +92,19 @@ async def test_who_holds_a_record_that_cannot_be_read_is_not_known(rig: Rig) -> 
     ):
         with pytest.raises(Unavailable, match="cannot be read"):
             await call
+
+
+async def test_a_time_that_is_no_number_is_refused_before_anything_is_written(rig: Rig) -> None:
+    process = rig.process()
+    lease = await process.claimed("worker:other")
+    before = await process.stores[1].last_revision()
+
+    with pytest.raises(ValueError, match="nan"):
+        await process.leases.claim("worker:tick", owner=process.owner, ttl_s=float("nan"))
+    with pytest.raises(ValueError, match="nan"):
+        await process.leases.renew(lease, ttl_s=float("nan"))
+
+    assert await process.stores[1].last_revision() == before
 
 
 async def test_an_older_builds_record_without_its_times_is_read(rig: Rig) -> None:

@@ -198,3 +198,18 @@ async def test_an_older_lease_that_comes_between_the_two_judgements_stops_the_cl
 
     assert refused == ClaimRefused(RefusalRule.PROTOCOL, old.owner, OLDER)
     assert await old.leases.holder(SEAT) is None
+
+
+@pytest.mark.parametrize("said", [b'{"protocol": 1, "ttl_s": 1e300}', b'{"protocol": 1, "ttl_s": -5}', b'{"a":' * 5000])
+async def test_a_lease_that_cannot_be_read_makes_the_answer_unknown_and_leaves_the_view_standing(
+    rig: Rig, said: bytes
+) -> None:
+    process = rig.process()
+    await process.claimed("seat:first")
+    await process.stores[0].create("seat.odd", said)
+
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="cannot be read"):
+            await process.claimed(SEAT)
+
+    assert views(process) == 1
