@@ -17,6 +17,8 @@ from nats.aio.client import Client
 from nats.js.errors import NoKeysError
 
 from crewlet.backends.nats import Connection, EmbeddedBroker, JetStream, NatsRecordStore, open_bucket
+from crewlet.backends.nats.jetstream_types import StoredMessage
+from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.base.ids import RandomIds
 from crewlet.base.tasks import Tasks
@@ -27,6 +29,7 @@ from tests.broker.records.churn import Churn, Verdict
 FULL = bool(os.environ.get("CREWLET_FULL_CHURN"))
 ANSWERS = 10_000 if FULL else 150
 PEER_ANSWERS = 300 if FULL else 60
+CUT_SHORT_ANSWERS = 1_000 if FULL else 50
 LISTERS = 4
 IDS = RandomIds()
 
@@ -43,6 +46,16 @@ class Case:
 
 FEW = Case("few", live=5, recreated=0, writers=5)
 MANY = Case("many", live=200, recreated=20, writers=16)
+
+
+class CountingReads(JetStream):
+    """Counts the single keys that the leader was asked for."""
+
+    reads = 0
+
+    async def last_message(self, stream: str, subject: str) -> StoredMessage | None:
+        self.reads += 1
+        return await super().last_message(stream, subject)
 
 
 async def judged(churn: Churn, stores: list[NatsRecordStore], answers: int) -> Verdict:
@@ -83,6 +96,25 @@ async def test_on_one_broker_no_answer_is_wrong(wire: Connection, case: Case) ->
     told(f"one broker, {case.name}", verdict, churn)
     assert (verdict.wrong, verdict.stale, verdict.unavailable) == ({}, 0, 0), verdict.first_wrong
     assert churn.writes > ANSWERS
+
+
+@pytest.mark.spec("C-012", "C-040")
+async def test_no_answer_is_wrong_where_passes_are_ended_before_they_showed_everything(
+    wire: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker on the same machine feeds a pass too fast for it to lose keys; here the quiet rule takes them."""
+    monkeypatch.setattr(limits, "LISTING_QUIET_S", 0.0)
+    api = CountingReads(wire)
+    slot = Slot("churned_cut_short", None, "a slot of the tests")
+    stores = [(await open_bucket(api, slot, storage="file", ids=IDS)).store]
+    churn = Churn(f"crewlet_{slot.name}", [api], live=MANY.live, recreated=0)
+
+    async with churn.going_on(MANY.writers):
+        verdict = await judged(churn, stores, CUT_SHORT_ANSWERS)
+
+    told(f"one broker, {api.reads} keys read from the leader", verdict, churn)
+    assert (verdict.wrong, verdict.stale, verdict.unavailable) == ({}, 0, 0), verdict.first_wrong
+    assert api.reads > verdict.answers
 
 
 @pytest.mark.spec("C-021")
