@@ -130,7 +130,7 @@ def test_on_the_twin_no_program_finds_a_lease_that_says_what_it_must_not() -> No
 
 @pytest.mark.skipif(not IN_FULL, reason="a run in full: CREWLET_FULL_PROGRAMS=1")
 @pytest.mark.timeout(1800)
-@modest(15)
+@modest(4)
 @given(program=PROGRAMS)
 def test_on_a_broker_no_program_finds_a_lease_that_says_what_it_must_not(
     one_broker: Cluster, program: list[LeaseStep]
