@@ -37,7 +37,7 @@ async def records(slot: str, face: Face, asked: Annotated[RecordQuery, Query()])
         raise Refused(400, "bad_request", str(error)) from None
 
 
-@router.get("/{slot}/{key}")
+@router.get("/{slot}/{key:path}")
 async def record(slot: str, key: str, face: Face) -> RecordView:
     """One record, by its key (`seat.ceo`) or by the name it was made from (`seat:ceo`)."""
     try:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import bisect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import cast
 
 import msgspec
 
+from crewlet.base import limits
 from crewlet.coordination import SLOTS, Record, RecordStore, Slot, checked_key, checked_pattern, key_token
 from crewlet.node.face import NoSuchSlot
 from crewlet.node.record_views import RecordPage, RecordView, SlotView
@@ -90,6 +92,23 @@ def _view(slot: Slot, record: Record) -> RecordView:
 
 def _readable(value: bytes) -> object:
     try:
-        return msgspec.json.decode(value)
-    except msgspec.DecodeError:
+        said = msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
         return value.decode("utf-8", "replace")
+    return said if _is_shallow(said) else value.decode("utf-8", "replace")
+
+
+def _is_shallow(said: object) -> bool:
+    """Whether it can be written as JSON again: what prints it unfolds much less than what reads it."""
+    level: list[object] = [said]
+    for _ in range(limits.RECORD_SHOWN_DEPTH_MAX):
+        level = [part for each in level for part in _parts(each)]
+        if not level:
+            return True
+    return False
+
+
+def _parts(said: object) -> Collection[object]:
+    if isinstance(said, dict):
+        return cast("dict[str, object]", said).values()
+    return cast("list[object]", said) if isinstance(said, list) else ()

@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from crewlet.coordination import key_token
 from tests.unit.api.small_node import SmallNode, asking, config, serving
 
 pytestmark = pytest.mark.slow
@@ -48,6 +49,14 @@ async def test_one_record_is_read_by_its_name(node: SmallNode, api: httpx.AsyncC
     found = (await api.get("/coordination/ledger/ceo:e1")).json()
 
     assert (found["key"], found["revision"], found["sealed"]) == ("ceo.e1", 1, False)
+
+
+async def test_a_name_with_a_slash_is_one_name(node: SmallNode, api: httpx.AsyncClient) -> None:
+    await node.stores["ledger"].create(f"worker.{key_token('group/project')}", b"{}")
+
+    found = await api.get("/coordination/ledger/worker:group%2Fproject")
+
+    assert found.status_code == 200
 
 
 async def test_no_answer_holds_a_sealed_value(node: SmallNode, api: httpx.AsyncClient) -> None:

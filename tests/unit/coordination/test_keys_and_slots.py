@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crewlet.coordination import SLOTS, checked_key, key_token
+from crewlet.coordination import SLOTS, checked_key, checked_pattern, key_token
 
 
 def test_each_slot_stands_once_in_the_table() -> None:
@@ -51,6 +51,13 @@ def test_any_other_name_becomes_one_token_of_a_key(name: str) -> None:
     assert token != name
     assert "." not in token
     assert checked_key(token) == token
+
+
+@pytest.mark.parametrize("key", ["seat." + "a" * 1100, "seat." + ".".join("a" * 600)])
+def test_a_key_too_long_for_a_line_of_the_brokers_protocol_is_refused(key: str) -> None:
+    for check in (checked_key, checked_pattern):
+        with pytest.raises(ValueError, match="1024"):
+            check(key)
 
 
 def test_two_names_never_share_a_token() -> None:

@@ -116,6 +116,19 @@ async def test_what_is_no_json_is_shown_as_text(company: Company) -> None:
     assert found.value == "\N{REPLACEMENT CHARACTER} not json"
 
 
+@pytest.mark.parametrize("depth", [300, 5000])
+async def test_what_is_nested_too_deep_to_be_printed_is_shown_as_text_and_hides_no_other(
+    company: Company, depth: int
+) -> None:
+    deep = b'{"a":' * depth + b"1" + b"}" * depth
+    await company.write(MAILBOXES, "seat.ceo", deep)
+    await company.write(MAILBOXES, "seat.cto", b'{"handle": "cto"}')
+
+    page = await company.records.page("mailboxes", limit=10)
+
+    assert [view.value for view in page.records] == [deep.decode(), {"handle": "cto"}]
+
+
 async def test_an_unknown_slot_names_those_that_are_known(company: Company) -> None:
     with pytest.raises(NoSuchSlot) as caught:
         await company.records.page("leses", limit=10)
