@@ -55,6 +55,7 @@ async def divided(engine: Engine, *nodes: str) -> None:
     await wait_until(is_divided, what=f"seats on {nodes}", timeout_s=60)
 
 
+@pytest.mark.spec("C-206")
 async def test_seats_are_divided_and_any_node_answers(broker: str, tmp_path: Path) -> None:
     async with (
         running_engine(await node_files(tmp_path / "a", broker, "a")) as first,
@@ -85,6 +86,7 @@ async def test_a_node_that_is_killed_loses_its_seats_to_the_other_within_a_lease
         assert [answer["answer"] for answer in answers] == [f"You said: Hi {seat}" for seat in SEATS]
 
 
+@pytest.mark.spec("C-093")
 async def test_a_node_that_ends_hands_its_seats_over_without_a_lapse(broker: str, tmp_path: Path) -> None:
     async with (
         running_engine(await node_files(tmp_path / "a", broker, "a")) as first,

@@ -59,7 +59,7 @@ async def test_records_in_memory_are_gone_with_the_process(tmp_path: Path) -> No
         assert await keys(second, "ledger", "ceo") == []
 
 
-@pytest.mark.spec("C-112", "S-005")
+@pytest.mark.spec("C-112", "C-206", "S-005")
 async def test_a_node_lives_by_the_lease_ttl_that_its_bucket_has(tmp_path: Path) -> None:
     """Leases are in the shared bucket, under the TTL with which it was made, whatever the file says now."""
     files = await echo_files(tmp_path, coordination={"type": "embedded-kv", "lease_ttl_seconds": 21})
@@ -111,3 +111,16 @@ async def test_no_second_engine_opens_the_directory_of_a_broker_that_runs(tmp_pa
         assert code != 0
         assert str(files.data_dir / "stream") in second.err
         await worked(engine)
+
+
+@pytest.mark.spec("C-001")
+async def test_a_node_keeps_nothing_but_its_database_its_streams_and_its_token(tmp_path: Path) -> None:
+    files = await echo_files(tmp_path)
+    given = {path.name for path in tmp_path.iterdir()}
+    async with running_engine(files) as engine:
+        await worked(engine)
+        await engine.drained()
+
+    kept = {path.name.removesuffix("-wal").removesuffix("-shm") for path in files.data_dir.iterdir()}
+    assert kept == {"crewlet.db", "crewlet.db.lock", "operator-token", "stream"}
+    assert {path.name for path in tmp_path.iterdir()} == given | {".crewlet"}

@@ -60,6 +60,7 @@ _ALL = list(_listed(_application().routes))
 _GUARDED = [known for known in _ALL if known.path not in _OPEN]
 
 
+@pytest.mark.spec("C-184")
 def test_the_routes_are_those_that_are_meant() -> None:
     assert {known for known in _ALL if known.method != "HEAD"} == {
         Known("GET", "/health"),

@@ -7,7 +7,7 @@ import pytest
 from crewlet import topics
 
 
-@pytest.mark.spec("E-011", "E-012", "E-013")
+@pytest.mark.spec("E-011", "E-012", "E-013", "S-003")
 def test_a_seat_has_three_topics_with_one_group_each() -> None:
     """Its work, its detached runs and its reflections are kept apart, so that a held inbox holds no completion."""
     named = {

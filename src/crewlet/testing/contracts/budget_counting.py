@@ -152,6 +152,7 @@ class BudgetGate(Contract):
         assert not (await process.charge(0, number=2, company=Ceilings(day=100))).admitted
         assert (await process.charge(0, number=3, company=Ceilings(day=101))).admitted
 
+    @pytest.mark.spec("C-184")
     async def test_a_raised_ceiling_makes_room_at_once(self, budgets: BudgetRig) -> None:
         process = await budgets.process()
         refused = await process.charge(101, company=Ceilings(day=100))
