@@ -3,6 +3,7 @@
 from crewlet.duties.duty import Chore, Duty, DutyFence, DutyStatus
 from crewlet.duties.event_retention import event_retention
 from crewlet.duties.jobs import Job, JobsFailed, each_job
+from crewlet.duties.lane_sweep import LaneSweep
 from crewlet.duties.mailbox_retirement import MailboxRetirement, RetirementParts, RunEnder
 from crewlet.duties.mailbox_sweep import MailboxSweep
 from crewlet.duties.maintenance import mailbox_job, maintenance, marker_job
@@ -40,6 +41,7 @@ __all__ = [
     "DutyTimes",
     "Job",
     "JobsFailed",
+    "LaneSweep",
     "MailboxRetirement",
     "MailboxSweep",
     "RetirementParts",
