@@ -161,8 +161,9 @@ def _object_in(body: bytes) -> dict[str, Any]:
 
 
 def segment(text: str) -> str:
-    """``text`` as one segment of a path."""
-    return quote(text, safe="")
+    """``text`` as one segment of a path, of which no dots lead to another and no bytes of a shell's are too odd."""
+    quoted = quote(text, safe="", errors="surrogateescape")
+    return quoted if quoted.strip(".") else quoted.replace(".", "%2E")
 
 
 def environment() -> Mapping[str, str]:

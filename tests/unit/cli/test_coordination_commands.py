@@ -47,6 +47,18 @@ async def test_the_slots_are_a_table(server: ApiServer, capsys: Said) -> None:
     assert secrets.split()[:3] == ["secrets", "kept", "secret"]
 
 
+@pytest.mark.parametrize("key", ["..", ".", "ceo\udcff", "", "a/../b"])
+async def test_what_can_be_no_key_is_refused_and_never_another_question(
+    server: ApiServer, capsys: Said, key: str
+) -> None:
+    code = await crewlet(server, "get", "ledger", key)
+
+    said = capsys.readouterr()
+    assert (code, said.out) == (1, "")
+    assert said.err.startswith("crewlet: ")
+    assert "key" in said.err or "no record" in said.err
+
+
 async def test_records_are_a_table_and_say_that_there_are_more(server: ApiServer, capsys: Said) -> None:
     code = await crewlet(server, "ls", "ledger", "ceo", "--limit", "2")
 
