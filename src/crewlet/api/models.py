@@ -13,6 +13,8 @@ from crewlet.node.face import MailboxView, SeatView, TurnView
 from crewlet.node.record_views import SlotView
 
 __all__ = [
+    "CompanyApplied",
+    "CompanyChecked",
     "DeadLetterContent",
     "DeadLetterDropped",
     "DeadLetterList",
@@ -25,6 +27,7 @@ __all__ = [
     "EventRow",
     "Mailboxes",
     "MessageAccepted",
+    "NewCompany",
     "NewMessage",
     "NotReady",
     "Ready",
@@ -63,6 +66,49 @@ class NewMessage(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     text: Annotated[str, Field(min_length=1, pattern=r"\S", description="What the seat should do or answer.")]
+
+
+class NewCompany(BaseModel):
+    """A whole company document."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    document: Annotated[str, Field(min_length=1, description="The document's text, YAML or JSON.")]
+
+
+class SeatChanges(BaseModel):
+    """Handles of seats that came, that left, and that are not what they were."""
+
+    added: list[str]
+    removed: list[str]
+    changed: list[str]
+
+
+class CompanyWarning(BaseModel):
+    """Something in a document that has no effect."""
+
+    path: str
+    problem: str
+    remedy: str
+    line: int
+
+
+class CompanyChecked(BaseModel):
+    """What a document changes about the company in force."""
+
+    company: str
+    seats: SeatChanges
+    tools_renewed: list[str] = Field(description="Seats whose own tool servers changed: they are established anew.")
+    models: list[str] = Field(description="Entries of `providers.llm` that came, left or changed.")
+    tool_servers: list[str] = Field(description="Entries of `mcp_servers` that came, left or changed.")
+    warnings: list[CompanyWarning]
+
+
+class CompanyApplied(CompanyChecked):
+    """What a document changed, and its number."""
+
+    epoch: int
+    lasts: bool = Field(description="False where the next start of this node runs its own file again.")
 
 
 class MessageAccepted(BaseModel):

@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     _mailboxes(commands)
     _dlq(commands)
     _coordination(commands)
+    _apply(commands)
     _init(commands)
     _validate(commands)
     _schema(commands)
@@ -205,6 +206,15 @@ def _record_page_size(text: str) -> int:
 def _letter_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seat", default="", help="only letters of this seat")
     parser.add_argument("--topic", default="", help="only letters of this topic (* and > as in subjects)")
+
+
+def _apply(commands: _Commands) -> None:
+    text = "Put a company document in force on the running node or fleet; print what changed."
+    parser = _add(commands, "apply", text, ("apply_command", "apply"))
+    parser.add_argument("file", help="the company document")
+    parser.add_argument("--check", action="store_true", help="change nothing: say what it would change")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    _node_options(parser)
 
 
 def _init(commands: _Commands) -> None:

@@ -41,15 +41,16 @@ class ApiRefused(CrewletError):
 class ApiClient:
     """Requests to one node. Use as ``async with ApiClient(whereabouts) as api``."""
 
-    def __init__(self, where: Whereabouts) -> None:
+    def __init__(self, where: Whereabouts, *, timeout_s: float = _REQUEST_TIMEOUT_S) -> None:
         self._where = where
+        self._timeout_s = timeout_s
         self._http: httpx.AsyncClient | None = None
 
     async def __aenter__(self) -> Self:
         import httpx
 
         self._http = httpx.AsyncClient(
-            base_url=self._where.url, headers=self._where.headers(), timeout=_REQUEST_TIMEOUT_S, trust_env=False
+            base_url=self._where.url, headers=self._where.headers(), timeout=self._timeout_s, trust_env=False
         )
         return self
 

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     company = _company(company_file, named=bool(options.company))
     settings = NodeSettings(
         config=node_file.config,
-        company=CompanySource(company.organization, company_file.resolve().parent, variables),
+        company=CompanySource(company.organization, company_file.resolve().parent, variables, company.text),
         environment=environment(),
         clock=SystemClock(),
         ids=RandomIds(),
@@ -146,7 +146,7 @@ def _api_of(node: Node, config: ApiConfig) -> ApiServer | None:
 
 def _greet(settings: NodeSettings, node: Node) -> None:
     health = node.health()
-    config, organization = settings.config, settings.company.organization
+    config = settings.config
     models = (
         "real models"
         if health.models_are_real
@@ -155,7 +155,7 @@ def _greet(settings: NodeSettings, node: Node) -> None:
     program, options = _command(settings)
     first = health.seats[0] if health.seats else "SEAT"
     lines = [
-        f"{organization.name} is running: {len(health.seats)} agent seats, answered by {models}.",
+        f"{health.company} is running: {len(health.seats)} agent seats, answered by {models}.",
         f"  API    http://{config.api.host}:{config.api.port}" if config.api.port else "  API    none (api.port is 0)",
         f"  Data   {config.data_dir}" + ("  (mail and history are IN MEMORY only)" if health.stream_in_memory else ""),
         f'  Next   {program} ask{options} {first} "What should we build first?"',

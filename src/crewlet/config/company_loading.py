@@ -20,11 +20,12 @@ _log = structlog.get_logger(__name__)
 
 
 class LoadedCompany(NamedTuple):
-    """A company as written, as organised, and what in it has no effect."""
+    """A company as written, as organised, what in it has no effect, and its text."""
 
     document: CompanyDocument
     organization: Organization
     warnings: tuple[Problem, ...]
+    text: str = ""
 
 
 def load_company(path: Path | str) -> LoadedCompany:
@@ -45,4 +46,4 @@ def company_of(source: Source) -> LoadedCompany:
         raise ConfigError(*located(found, source.lines), file=source.file) from None
     except ConfigError as error:
         raise ConfigError(*located(error.problems, source.lines), file=source.file) from None
-    return LoadedCompany(document, organization, located(organization.dangling, source.lines))
+    return LoadedCompany(document, organization, located(organization.dangling, source.lines), source.text)

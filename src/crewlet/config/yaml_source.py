@@ -23,11 +23,12 @@ _REMEDIES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a file says: its top mapping, and the line (from 1) on which each path stands."""
+    """What a file says: its top mapping, the line (from 1) on which each path stands, and the text as written."""
 
     file: str
     values: Mapping[str, object]
     lines: Mapping[str, int]
+    text: str = ""
 
 
 def read_source(path: Path) -> Source:
@@ -62,7 +63,7 @@ def source_of(text: str, file: str = "") -> Source:
     values = tree.value
     if not isinstance(values, dict):
         raise ConfigError(Problem("", "must be a mapping of `key: value` lines", "", 1), file=file)
-    return Source(file, cast("dict[str, object]", values), tree.lines)
+    return Source(file, cast("dict[str, object]", values), tree.lines, text)
 
 
 def _wrong(path: Path, problem: str, remedy: str, line: int = 0) -> ConfigError:

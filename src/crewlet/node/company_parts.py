@@ -11,10 +11,18 @@ from crewlet.base.fence import Resolve
 from crewlet.config import PYTHON_VARIABLE
 from crewlet.llm import Cooldowns, ProviderConfig
 from crewlet.org import Organization, Seat, ToolServer, variable_names
+from crewlet.seats import PlacedSeat, Placement
 from crewlet.tools import HintOverrides, ToolServerSpec
 from crewlet.turns import TurnConfig
 
-__all__ = ["CompanySource", "provider_configs", "seat_server_specs", "shared_server_specs", "turn_config"]
+__all__ = [
+    "CompanySource",
+    "placed_seats",
+    "provider_configs",
+    "seat_server_specs",
+    "shared_server_specs",
+    "turn_config",
+]
 
 _SECRET_MIN_CHARS: Final = 8
 """Shorter values are no secrets worth hiding: blanking them out would blank out ordinary words."""
@@ -22,11 +30,23 @@ _SECRET_MIN_CHARS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class CompanySource:
-    """A company, the folder its document's relative paths count from, and where its ``${VAR}`` come from."""
+    """A company, the folder its document's relative paths count from, and where its ``${VAR}`` come from.
+
+    ``document`` is its text, as it was written.
+    """
 
     organization: Organization
     folder: Path
     resolve: Resolve
+    document: str = ""
+
+
+def placed_seats(organization: Organization) -> list[PlacedSeat]:
+    """The agent seats of the company, in its order."""
+    return [
+        PlacedSeat(seat.handle, Placement(seat.placement.node, seat.placement.labels))
+        for seat in organization.agent_seats
+    ]
 
 
 def turn_config(organization: Organization) -> TurnConfig:

@@ -10,6 +10,7 @@ from typing import Protocol
 from crewlet.base.errors import CrewletError
 from crewlet.base.trace import Trace
 from crewlet.events import Event
+from crewlet.node.company_change import AppliedCompany, CheckedCompany, CompanyView
 from crewlet.node.fleet_views import FleetView
 from crewlet.node.record_views import RecordPage, RecordView, SlotView
 from crewlet.queue import DeadLetters, StreamSubscription
@@ -17,6 +18,7 @@ from crewlet.store import EventFilter, StoredEvent
 
 __all__ = [
     "AskView",
+    "CompanyControl",
     "Health",
     "MailboxView",
     "MessageState",
@@ -203,6 +205,22 @@ class SharedRecords(Protocol):
         ...
 
 
+class CompanyControl(Protocol):
+    """The company in force, and the way to another one."""
+
+    def current(self) -> CompanyView:
+        """The company in force."""
+        ...
+
+    async def check(self, document: str) -> CheckedCompany:
+        """What applying the document would change. Raises ``ConfigError``."""
+        ...
+
+    async def apply(self, document: str, *, by: str) -> AppliedCompany:
+        """Take the document into force. Raises ``ConfigError``, ``ApplyUnderWay``, ``Conflict``, ``Unavailable``."""
+        ...
+
+
 class NodeFace(Protocol):
     """A running node. Reads may raise ``Unavailable``."""
 
@@ -246,6 +264,11 @@ class NodeFace(Protocol):
     @property
     def dead_letters(self) -> DeadLetters:
         """What the whole company could not work."""
+        ...
+
+    @property
+    def company(self) -> CompanyControl:
+        """The company in force, and the way to another one."""
         ...
 
     async def fleet(self) -> FleetView:

@@ -22,7 +22,8 @@ from crewlet.config import NodeConfig
 from crewlet.coordination.slots import LEASES
 from crewlet.events import Body, Event, new_event
 from crewlet.events.types import InboundDelivery, OrgStarted, OrgStopped, RawWebhook
-from crewlet.node.company_parts import CompanySource
+from crewlet.node.company_applying import CompanyApplying
+from crewlet.node.company_parts import CompanySource, placed_seats
 from crewlet.node.face import (
     Health,
     MailboxView,
@@ -39,7 +40,7 @@ from crewlet.node.mailbox_views import mailbox_views
 from crewlet.node.mailboxes import inbox_of
 from crewlet.node.message_chain import events_of_message
 from crewlet.node.message_view import asks_in, message_view
-from crewlet.node.parts import NodeParts, assemble, placed_seats
+from crewlet.node.parts import NodeParts, assemble
 from crewlet.node.seat_views import seat_views
 from crewlet.node.shared_records import StoredRecords
 from crewlet.notify import OPERATOR, inbound_subscription
@@ -103,7 +104,7 @@ class Node(NodeFace):
         if self._routes:
             await parts.ground.queue.release_held(inbound_subscription())
             await parts.ground.queue.subscribe(inbound_subscription(), parts.notifications.handle)
-        organization = self._settings.company.organization
+        organization = self._parts.company.organization()
         parts.liveness.start()
         await parts.host.start(placed_seats(organization))
         self._started = True
@@ -123,7 +124,7 @@ class Node(NodeFace):
         parts = self._parts
         await parts.liveness.stop()
         parts.host.drain()
-        await self._tell(OrgStopped(company=self._settings.company.organization.name))
+        await self._tell(OrgStopped(company=self._parts.company.organization().name))
         inbound = (inbound_subscription(),) if self._routes else ()
         for subscription in (*inbound, *map(inbox_of, parts.host.held())):
             await parts.ground.queue.quiesce(subscription)
@@ -155,7 +156,7 @@ class Node(NodeFace):
 
     def health(self) -> Health:
         """How the process stands."""
-        parts, organization = self._parts, self._settings.company.organization
+        parts, organization = self._parts, self._parts.company.organization()
         return Health(
             status="shutting_down" if self._draining else "ok",
             node=self._settings.config.node_id,
@@ -169,7 +170,7 @@ class Node(NodeFace):
             started_at=self._started_at,
             queue_backend=parts.ground.access.backend,
             stream_in_memory=self._settings.config.stream.is_in_memory,
-            models_are_real=parts.epoch.models.are_real,
+            models_are_real=parts.company.epoch().models.are_real,
             problems=self._problems(),
             unproven_seconds=parts.host.unproven() or None,
         )
@@ -204,11 +205,11 @@ class Node(NodeFace):
 
     def seats(self) -> tuple[SeatView, ...]:
         """Every seat of the company."""
-        return seat_views(self._parts.epoch, self._parts.host, self._parts.ground.activities)
+        return seat_views(self._parts.company.epoch(), self._parts.host, self._parts.ground.activities)
 
     async def send_message(self, handle: str, text: str, *, principal: str, parent: Trace | None = None) -> SentMessage:
         """Put a message on its way to a seat."""
-        organization = self._settings.company.organization
+        organization = self._parts.company.organization()
         seat = organization.seat(handle)
         if seat is None:
             raise NoSuchSeat(handle, [each.handle for each in organization.agent_seats])
@@ -270,6 +271,11 @@ class Node(NodeFace):
         """What the whole company could not work."""
         return self._parts.ground.dead_letters
 
+    @property
+    def company(self) -> CompanyApplying:
+        """The company in force, and the way to another one."""
+        return self._parts.applying
+
     async def fleet(self) -> FleetView:
         """The fleet, as the leases say."""
         leases, config = self._parts.leases, self._settings.config
@@ -278,7 +284,7 @@ class Node(NodeFace):
             now = self._settings.clock.now()
         else:
             now = (await self._parts.ground.stores[LEASES.name].time()).earliest
-        company = placed_seats(self._settings.company.organization)
+        company = placed_seats(self._parts.company.organization())
         return fleet_view(config.node_id, company, nodes=nodes, seats=seats, duties=duties, now=now)
 
     @property

@@ -15,14 +15,15 @@ from crewlet.base.clock import Clock
 from crewlet.base.fence import Fence, Posture, ServingPosture
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
-from crewlet.config import NodeConfig, models_without_keys
+from crewlet.config import NodeConfig
 from crewlet.coordination import MAILBOXES, KvLeases, Leases, Mailboxes
 from crewlet.coordination.slots import DUTIES, EPOCHS, LEASES
 from crewlet.inbox import SeatInboxParts, Trigger, TurnOutcome
-from crewlet.llm import build_models
 from crewlet.node.bring_up import bring_up_s, brought_up
 from crewlet.node.colleagues import CompanyColleagues
-from crewlet.node.company_parts import CompanySource, provider_configs, shared_server_specs, turn_config
+from crewlet.node.company_applying import ApplyingParts, CompanyApplying
+from crewlet.node.company_in_force import CompanyInForce, built_company, company_models
+from crewlet.node.company_parts import CompanySource, shared_server_specs
 from crewlet.node.directory import CompanyDirectory
 from crewlet.node.duty_parts import Incarnation, NodeDuties, node_duties
 from crewlet.node.fleet_reads import FleetReads
@@ -32,15 +33,14 @@ from crewlet.node.mailboxes import ensure_mailboxes
 from crewlet.node.node_status import NodeStatusSource
 from crewlet.node.seat_runtime import SeatRuntime, SeatRuntimeParts
 from crewlet.node.shared_tools import start_shared_tools
-from crewlet.node.turn_runner import CompanyEpoch, TurnRunner
+from crewlet.node.turn_runner import TurnRunner
 from crewlet.notify import NotificationService, OperatorSource
-from crewlet.org import Organization
-from crewlet.seats import HEARTBEAT, SWEEP, Host, HostConfig, PlacedSeat, Placement, Watchdog
+from crewlet.seats import HEARTBEAT, SWEEP, Host, HostConfig, Watchdog
 from crewlet.tools import LookupColleague, ToolHost
 from crewlet.tracing import Tracer, open_export
-from crewlet.turns import TurnEngine
+from crewlet.turns import TurnConfig, TurnEngine
 
-__all__ = ["NodeParts", "Surroundings", "assemble", "placed_seats"]
+__all__ = ["NodeParts", "Surroundings", "assemble"]
 
 
 _LEASES_NOTE: Final = (
@@ -87,7 +87,8 @@ class NodeParts:
     runner: TurnRunner
     notifications: NotificationService
     tools: ToolHost
-    epoch: CompanyEpoch
+    company: CompanyInForce
+    applying: CompanyApplying
     record_notes: Mapping[str, str]
     tracer: Tracer
 
@@ -119,18 +120,18 @@ async def assemble(
 
     Raises ``StartRefused``, ``ConfigError``, ``Unavailable``.
     """
-    organization = company.organization
     # The models first: what is wrong with the company is told before anything is started.
-    skipped = models_without_keys(organization, company.resolve)
-    models = build_models(provider_configs(company, skipped), resolve=company.resolve, clock=around.clock)
-    stack.push_async_callback(models.aclose)
+    models = company_models(company, around.clock)
+    stack.push_async_callback(models.models.aclose)
     tracer = await _tracer(config, around, stack)
     ground = await lay_ground(config, around.clock, around.ids, stack)
 
-    def source() -> CompanySource:
-        return company
+    def new_engine(turns: TurnConfig) -> TurnEngine:
+        return TurnEngine(ground.writes.publish, around.clock, around.ids, turns, tracer=tracer)
 
-    colleagues = CompanyColleagues(lambda: source().organization)
+    in_force = CompanyInForce(built_company(company, models, new_engine), 1)
+    stack.push_async_callback(in_force.close)
+    colleagues = CompanyColleagues(in_force.organization)
     asks = A2aService(
         channels=ground.channels, publish=ground.writes.publish, clock=around.clock, ids=around.ids, tracer=tracer
     )
@@ -138,19 +139,17 @@ async def assemble(
     stack.push_async_callback(tools.close)
     tasks = Tasks("node_parts")
     stack.push_async_callback(tasks.close)
-    config_of_turns = turn_config(organization)
-    engine = TurnEngine(ground.writes.publish, around.clock, around.ids, config_of_turns, tracer=tracer)
-    epoch = CompanyEpoch(organization, models, skipped, engine)
-    runner = TurnRunner(lambda: epoch, asks)
+    runner = TurnRunner(in_force.epoch, asks)
+    registry = Mailboxes(ground.stores[MAILBOXES.name])
 
     async def mailboxes_ensured() -> None:
-        handles = [seat.handle for seat in organization.agent_seats]
-        await ensure_mailboxes(ground.queue, Mailboxes(ground.stores[MAILBOXES.name]), handles)
+        handles = [seat.handle for seat in in_force.organization().agent_seats]
+        await ensure_mailboxes(ground.queue, registry, handles)
 
     # Mailboxes take as long as the company is large, tool servers as long as the slowest: side by side.
     await asyncio.gather(
         brought_up("mailboxes", mailboxes_ensured, within_s=bring_up_s(config.stream)),
-        start_shared_tools(tools, shared_server_specs(company), tasks),
+        start_shared_tools(tools, shared_server_specs(in_force.source()), tasks),
     )
     leases = _leases(config, ground, around, stack)
     me = Incarnation(
@@ -159,7 +158,7 @@ async def assemble(
         ttl_s=_ttl_in_force(config, ground),
         roles=config.roles,
     )
-    duties = node_duties(ground, leases, me, source, around.clock, around.ids)
+    duties = node_duties(ground, leases, me, in_force.source, around.clock, around.ids)
     stack.push_async_callback(duties.stop)
     posture = ServingPosture()
     status = NodeStatusSource(
@@ -174,9 +173,24 @@ async def assemble(
         config,
         ground,
         _Held(me, leases, posture, status, liveness),
-        _Company(source=source, tools=tools, runner=runner),
+        _Company(source=in_force.source, tools=tools, runner=runner),
         around,
     )
+    applying = CompanyApplying(
+        ApplyingParts(
+            in_force=in_force,
+            new_engine=new_engine,
+            runner=runner,
+            tools=tools,
+            host=host,
+            queue=ground.queue,
+            mailboxes=registry,
+            clock=around.clock,
+            lasts=False,
+        ),
+        in_force.next_number,
+    )
+    stack.push_async_callback(applying.close)
     reads = FleetReads(ground.queue, ground.event_log, lambda: len(host.nodes()) - 1)
     await reads.serve(stack)
     return NodeParts(
@@ -190,14 +204,15 @@ async def assemble(
         runner=runner,
         notifications=NotificationService(
             publish=ground.writes.publish,
-            directory=CompanyDirectory(lambda: source().organization),
+            directory=CompanyDirectory(in_force.organization),
             sources=[OperatorSource()],
             clock=around.clock,
             ids=around.ids,
             tracer=tracer,
         ),
         tools=tools,
-        epoch=epoch,
+        company=in_force,
+        applying=applying,
         record_notes=_LOCAL_LEASES if config.coordination == "local" else {},
         tracer=tracer,
     )
@@ -280,14 +295,6 @@ def _liveness(me: Incarnation, around: Surroundings) -> Liveness:
         patience_s={HEARTBEAT: 2 * me.ttl_s / 3, SWEEP: max(2 * limits.SEAT_SWEEP_EVERY_S, me.ttl_s)},
         watched=frozenset({HEARTBEAT}),
     )
-
-
-def placed_seats(organization: Organization) -> list[PlacedSeat]:
-    """The agent seats of the company, in its order."""
-    return [
-        PlacedSeat(seat.handle, Placement(seat.placement.node, seat.placement.labels))
-        for seat in organization.agent_seats
-    ]
 
 
 def _ttl_in_force(config: NodeConfig, ground: Ground) -> float:

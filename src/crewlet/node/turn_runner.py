@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ from crewlet.turns import TurnEngine, TurnSetup
 __all__ = ["CompanyEpoch", "TurnRunner"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CompanyEpoch:
     """A company and what was built for it; a turn pins one at its start and reads only that.
 
@@ -53,18 +54,23 @@ class TurnRunner:
     def __init__(self, epoch: Callable[[], CompanyEpoch], asks: A2aService) -> None:
         self._epoch = epoch
         self._asks = asks
-        self._running = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._running: Counter[CompanyEpoch] = Counter()
+        self._one_ended = asyncio.Event()
 
     @property
     def in_flight(self) -> int:
         """How many turns run now."""
-        return self._running
+        return self._running.total()
 
     async def wait_idle(self) -> None:
         """Return once no turn runs."""
-        await self._idle.wait()
+        while self._running:
+            await self._one_ended.wait()
+
+    async def wait_ended(self, epoch: CompanyEpoch) -> None:
+        """Return once no turn runs with this epoch; new ones begin with it for as long as it is the current one."""
+        while epoch in self._running:
+            await self._one_ended.wait()
 
     async def run(self, trigger: Trigger, fence: Fence, tools: SeatTools) -> TurnOutcome:
         """One turn. Raises ``Unavailable`` where the seat has left the company meanwhile."""
@@ -72,15 +78,20 @@ class TurnRunner:
         setup = epoch.setup(trigger.handle, tools)
         if setup is None:
             raise Unavailable(f"{trigger.handle} is no agent seat of the company any more")
-        self._running += 1
-        self._idle.clear()
+        self._running[epoch] += 1
         try:
             with under(trigger.trace):
                 return await epoch.engine.run(trigger, fence, setup)
         finally:
-            self._running -= 1
-            if self._running == 0:
-                self._idle.set()
+            self._count_ended(epoch)
+
+    def _count_ended(self, epoch: CompanyEpoch) -> None:
+        self._running[epoch] -= 1
+        if not self._running[epoch]:
+            del self._running[epoch]
+        # Whoever waits looks again; who comes later waits for the next end.
+        self._one_ended.set()
+        self._one_ended = asyncio.Event()
 
     async def settle(self, trigger: Trigger, outcome: TurnOutcome) -> None:
         """Answer the ask that this work was for, unless the turn waits for a colleague itself.

@@ -6,7 +6,7 @@ It runs hooks that it knows nothing about. One node is the same code with nobody
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -171,12 +171,22 @@ class Host:
             await kept.settled()
         self._tasks.start("sweep", self._keep_sweeping())
 
-    def apply(self, seats: Iterable[PlacedSeat]) -> None:
-        """The company's seats are these now; where that changes anything, a pass comes early (S-026)."""
+    def apply(self, seats: Iterable[PlacedSeat], anew: Collection[str] = ()) -> None:
+        """The company's seats are these now; where that changes anything, a pass comes early (S-026).
+
+        Seats in ``anew`` are given back as their running turns end, and established again by whoever claims them.
+        """
         wanted = tuple(seats)
         if wanted != self._wanted:
             self._wanted = wanted
             self._sweep_now.set()
+        for kept in [each for handle, each in self._kept.items() if handle in anew and each.held]:
+            kept.release(ReleaseMode.VOLUNTARY, "applied")
+            self._tasks.start(f"anew {kept.handle}", self._look_once_settled(kept))
+
+    async def _look_once_settled(self, kept: KeptSeat) -> None:
+        await kept.settled()
+        self._sweep_now.set()
 
     def withdraw(self, reason: str) -> None:
         """Give every seat back, and say so to the peers, until :meth:`serve_again` (S-030)."""

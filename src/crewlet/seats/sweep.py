@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -69,8 +69,9 @@ class Sweep:
         return bool(released or claimed)
 
     async def claim_all(self) -> None:
-        """Claim every seat at once: for a node that is alone."""
+        """Give back what left the company, then claim every seat at once: for a node that is alone."""
         handles = [seat.handle for seat in self._ledgers.seats()]
+        self._give_back_gone({each.handle for each in self._ledgers.all_kept() if each.established} - {*handles})
 
         async def claim(handle: str) -> None:
             kept = self._ledgers.kept(handle)
@@ -129,15 +130,17 @@ class Sweep:
         reasons = {
             **dict.fromkeys(plan.releases, "unserviceable" if self._ledgers.withdrawn() else "rebalance"),
             **dict.fromkeys(plan.misplaced, "placement_moved"),
-            **dict.fromkeys(plan.gone, "role_gone"),
         }
-
         for handle, reason in reasons.items():
-            if reason == "role_gone":
-                _log.info("seat_released_role_gone", seat=handle)
             # Nobody waits: a running turn may take minutes to end, and the next pass is due.
             self._ledgers.kept(handle).release(ReleaseMode.VOLUNTARY, reason)
-        return len(reasons)
+        self._give_back_gone(plan.gone)
+        return len({*reasons, *plan.gone})
+
+    def _give_back_gone(self, handles: Iterable[str]) -> None:
+        for handle in sorted(handles):
+            _log.info("seat_released_role_gone", seat=handle)
+            self._ledgers.kept(handle).release(ReleaseMode.VOLUNTARY, "role_gone")
 
     async def _claim(self, plan: Pass) -> int:
         if not plan.claims:

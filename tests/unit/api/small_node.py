@@ -15,10 +15,12 @@ from crewlet import topics
 from crewlet.api import ApiConfig, ApiLimits, ApiServer, ApiToken
 from crewlet.backends.memory import MemoryBucket, MemoryRecordStore
 from crewlet.base.clock import SystemClock
+from crewlet.base.errors import Problem
 from crewlet.base.trace import Trace
 from crewlet.coordination import Lease
 from crewlet.coordination.slots import LEDGER, SECRETS
 from crewlet.events import Body, Event, encode, new_event
+from crewlet.node.company_change import AppliedCompany, CheckedCompany, CompanyChange, CompanyView
 from crewlet.node.face import (
     Health,
     MailboxView,
@@ -124,6 +126,30 @@ class Feed:
         self.closed = True
 
 
+class SmallCompany:
+    """A company whose document is the word of the day; ``refusal`` is raised by a change of it."""
+
+    def __init__(self) -> None:
+        self.applied: list[tuple[str, str]] = []
+        self.refusal: Exception | None = None
+
+    def current(self) -> CompanyView:
+        return CompanyView(company="Acme", epoch=len(self.applied) + 1, document="name: Acme", lasts=True)
+
+    async def check(self, document: str) -> CheckedCompany:
+        if self.refusal is not None:
+            raise self.refusal
+        change = CompanyChange(
+            added=("dev",), removed=("ops",), changed=(), tools_renewed=("cto",), models=("fast",), tool_servers=()
+        )
+        return CheckedCompany(company="Acme", change=change, warnings=(Problem("roles[0]", "odd", "even", 3),))
+
+    async def apply(self, document: str, *, by: str) -> AppliedCompany:
+        checked = await self.check(document)
+        self.applied.append((document, by))
+        return AppliedCompany(checked=checked, epoch=len(self.applied) + 1, lasts=False)
+
+
 class SmallNode:
     """Satisfies ``NodeFace``. ``broken`` is raised by every call that may raise."""
 
@@ -140,6 +166,7 @@ class SmallNode:
         self.feeds: list[Feed] = []
         self.to_call: list[Callable[[], None]] = []
         self.messages: dict[str, MessageView] = {}
+        self.company = SmallCompany()
         self.dead_letters = SmallDeadLetters(self._trouble)
         self.boxes: list[MailboxView] = []
         self.presence: list[Lease] = []

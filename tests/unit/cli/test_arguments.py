@@ -22,6 +22,7 @@ COMMANDS = {
     "dlq redrive": ["dlq", "redrive", "7", "8", "--yes"],
     "dlq redrive all": ["dlq", "redrive", "--all", "--seat", "ceo", "--yes", "--url", "http://127.0.0.1:1"],
     "dlq drop": ["dlq", "drop", "7"],
+    "apply": ["apply", "company.yaml", "--check", "--json", "-c", "node.yaml"],
     "init": ["init", "here"],
     "validate": ["validate", "crewlet.yaml", "--json"],
     "schema company": ["schema", "company"],

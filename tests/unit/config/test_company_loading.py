@@ -174,7 +174,7 @@ def test_a_dangling_reference_is_a_warning_with_its_line(tmp_path: Path) -> None
     path = tmp_path / "company.yaml"
     path.write_text("name: A\nroles:\n  - name: a\n    manages: [b]\n")
 
-    document, organization, warnings = load_company(path)
+    document, organization, warnings, _ = load_company(path)
 
     assert document.name == organization.name == "A"
     assert [(warning.path, warning.line) for warning in warnings] == [("roles[0].manages[0]", 4)]

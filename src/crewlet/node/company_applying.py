@@ -1,0 +1,193 @@
+"""Taking a changed company into force while the node runs: built whole, then swapped, then everything comes after it.
+
+What can be wrong with a document is found before the swap, and leaves everything as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+import structlog
+
+from crewlet.base import limits
+from crewlet.base.clock import Clock
+from crewlet.base.errors import CrewletError
+from crewlet.base.tasks import Tasks
+from crewlet.config import LoadedCompany, company_of, source_of
+from crewlet.coordination import Mailboxes
+from crewlet.node.company_change import (
+    AppliedCompany,
+    ApplyUnderWay,
+    CheckedCompany,
+    CompanyChange,
+    CompanyView,
+    company_change,
+)
+from crewlet.node.company_in_force import (
+    BuiltCompany,
+    CompanyInForce,
+    CompanyModels,
+    built_company,
+    company_models,
+)
+from crewlet.node.company_parts import CompanySource, placed_seats, shared_server_specs
+from crewlet.node.mailboxes import ensure_mailboxes
+from crewlet.node.shared_tools import start_shared_tools
+from crewlet.node.turn_runner import TurnRunner
+from crewlet.queue import EventQueue
+from crewlet.seats import Host
+from crewlet.tools import ToolHost
+from crewlet.turns import TurnConfig, TurnEngine
+
+__all__ = ["Activate", "ApplyingParts", "CompanyApplying"]
+
+_log = structlog.get_logger(__name__)
+
+Activate = Callable[[str, str], Awaitable[int]]
+"""Makes a document, on somebody's word, the one that is current everywhere; returns its number.
+
+Raises ``Conflict`` where another one is current than this node runs, ``Unavailable``.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyingParts:
+    """What a change of company touches. ``lasts``: whether it outlives this process."""
+
+    in_force: CompanyInForce
+    new_engine: Callable[[TurnConfig], TurnEngine]
+    runner: TurnRunner
+    tools: ToolHost
+    host: Host
+    queue: EventQueue
+    mailboxes: Mailboxes
+    clock: Clock
+    lasts: bool
+
+
+class CompanyApplying:
+    """One change at a time. What is begun is brought to its end, whether or not whoever asked still waits."""
+
+    def __init__(self, parts: ApplyingParts, activate: Activate) -> None:
+        self._parts = parts
+        self._activate = activate
+        self._one_at_a_time = asyncio.Lock()
+        self._tasks = Tasks("company")
+
+    def current(self) -> CompanyView:
+        """The company in force."""
+        parts = self._parts
+        source = parts.in_force.source()
+        return CompanyView(
+            company=source.organization.name, epoch=parts.in_force.number, document=source.document, lasts=parts.lasts
+        )
+
+    async def check(self, document: str) -> CheckedCompany:
+        """What applying it would change. Raises ``ConfigError``."""
+        loaded, models = await self._read(document)
+        await models.models.aclose()
+        return self._checked(loaded)
+
+    async def apply(self, document: str, *, by: str) -> AppliedCompany:
+        """Take the document into force. Raises ``ConfigError``, ``ApplyUnderWay``, ``Conflict``, ``Unavailable``."""
+        if self._one_at_a_time.locked():
+            raise ApplyUnderWay("another document is being applied; try again in a moment")
+
+        async def activate() -> int:
+            return await self._activate(document, by)
+
+        return await self._in_turn(document, activate)
+
+    async def follow(self, document: str, number: int) -> AppliedCompany:
+        """Take into force what is current elsewhere already. Raises ``ConfigError``, ``Unavailable``."""
+
+        async def activated() -> int:
+            await asyncio.sleep(0)
+            return number
+
+        return await self._in_turn(document, activated)
+
+    async def close(self) -> None:
+        """Nothing is applied any more; models that a turn still uses are closed with the rest."""
+        await self._tasks.close()
+
+    async def _in_turn(self, document: str, activate: Callable[[], Awaitable[int]]) -> AppliedCompany:
+        # Held while the store is asked: a second document must not overtake the first. Each wait has its own bound.
+        await self._one_at_a_time.acquire()
+        applying = self._tasks.start("apply", self._outcome(document, activate))
+        applying.add_done_callback(lambda _: self._one_at_a_time.release())
+        outcome = await asyncio.shield(applying)
+        if isinstance(outcome, CrewletError):
+            raise outcome
+        return outcome
+
+    async def _outcome(self, document: str, activate: Callable[[], Awaitable[int]]) -> AppliedCompany | CrewletError:
+        try:
+            return await self._apply(document, activate)
+        except CrewletError as error:
+            _log.warning("company_refused", error=str(error))
+            return error
+
+    async def _apply(self, document: str, activate: Callable[[], Awaitable[int]]) -> AppliedCompany:
+        loaded, models = await self._read(document)
+        try:
+            checked = self._checked(loaded)
+            # Before anybody can write to the new seats: a message to a seat without a mailbox is gone (E-053).
+            await ensure_mailboxes(self._parts.queue, self._parts.mailboxes, self._coming(loaded))
+            number = await activate()
+        except BaseException:
+            await models.models.aclose()
+            raise
+        self._swap(built_company(self._source(loaded), models, self._parts.new_engine), number)
+        await self._come_after(checked.change)
+        _log.info("company_applied", company=loaded.organization.name, epoch=number)
+        return AppliedCompany(checked=checked, epoch=number, lasts=self._parts.lasts)
+
+    async def _read(self, document: str) -> tuple[LoadedCompany, CompanyModels]:
+        """In a thread: a large document takes seconds."""
+
+        def read() -> tuple[LoadedCompany, CompanyModels]:
+            loaded = company_of(source_of(document))
+            return loaded, company_models(self._source(loaded), self._parts.clock)
+
+        return await asyncio.to_thread(read)
+
+    def _source(self, loaded: LoadedCompany) -> CompanySource:
+        return replace(self._parts.in_force.source(), organization=loaded.organization, document=loaded.text)
+
+    def _coming(self, loaded: LoadedCompany) -> list[str]:
+        """Agent seats that this node has made no mailbox for; a person's seat may have become an agent's."""
+        had = self._parts.in_force.organization()
+        return [each.handle for each in loaded.organization.agent_seats if not had.agent_seat_by_handle(each.handle)]
+
+    def _checked(self, loaded: LoadedCompany) -> CheckedCompany:
+        change = company_change(self._parts.in_force.organization(), loaded.organization)
+        return CheckedCompany(company=loaded.organization.name, change=change, warnings=loaded.warnings)
+
+    def _swap(self, company: BuiltCompany, number: int) -> None:
+        left = self._parts.in_force.company
+        self._parts.in_force.company, self._parts.in_force.number = company, number
+        self._tasks.start("retire", self._retire(left))
+
+    async def _retire(self, left: BuiltCompany) -> None:
+        """Close the old company's models once its last turn has ended, or has had all the time that a turn may want."""
+        try:
+            async with asyncio.timeout(limits.COMPANY_RETIRED_AFTER_S):
+                await self._parts.runner.wait_ended(left.epoch)
+        except TimeoutError:
+            _log.warning("company_retired_under_turns", company=left.source.organization.name)
+        finally:
+            await left.epoch.models.aclose()
+
+    async def _come_after(self, change: CompanyChange) -> None:
+        """What fails from here on is tried again by whoever owns it, and is on ``/health`` until it works.
+
+        The pass over the seats comes last: all that a seat is established from is current then (S-026).
+        """
+        parts, source = self._parts, self._parts.in_force.source()
+        try:
+            await start_shared_tools(parts.tools, shared_server_specs(source), self._tasks)
+        finally:
+            parts.host.apply(placed_seats(source.organization), anew=change.tools_renewed)
