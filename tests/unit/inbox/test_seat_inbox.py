@@ -104,6 +104,10 @@ class Node:
         assert handle == "ceo"
         return Grant(epoch)
 
+    @property
+    def name(self) -> str:
+        return "serve" if self.serves else "shed"
+
     def admits_work(self) -> bool:
         return self.serves
 
