@@ -11,6 +11,7 @@ import structlog
 from crewlet.base import limits
 from crewlet.base.errors import CrewletError, Fenced
 from crewlet.base.fence import Fence
+from crewlet.duties.ending import is_asked_to_end
 
 __all__ = ["Job", "JobsFailed", "each_job"]
 
@@ -55,6 +56,11 @@ async def _done(job: Job, fence: Fence) -> str:
             await job.run(fence)
     except Fenced:
         raise
+    except asyncio.CancelledError:
+        if is_asked_to_end():
+            raise
+        error = "what it waited for was cancelled"
+        _log.warning("maintenance_job_failed", job=job.name, error=error)
     except TimeoutError:
         error = f"not done within {limits.MAINTENANCE_JOB_MAX_S:g} s"
         _log.warning("maintenance_job_failed", job=job.name, error=error)

@@ -72,7 +72,9 @@ class DutyRunner:
 
     def problems(self) -> tuple[str, ...]:
         """What a person should know of them, in sentences."""
-        return tuple(said for each in self.status() if (said := _problem(each)))
+        dead = () if self._stopped else [each.loop.name for each in self._running.values() if each.task.done()]
+        ended = [f"{name} is not done here any more: its loop has ended" for name in dead]
+        return (*ended, *(said for each in self.status() if (said := _problem(each))))
 
     async def stop(self) -> None:
         """Every loop ends with the tick under way, and what was held is given back; harmless when repeated.

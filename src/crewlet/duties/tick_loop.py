@@ -13,6 +13,7 @@ from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.errors import CrewletError
 from crewlet.duties.duty import DutyStatus
+from crewlet.duties.ending import is_asked_to_end
 
 __all__ = ["TickLoop"]
 
@@ -92,6 +93,12 @@ class TickLoop:
             if await self._tick():
                 self.forgive()
                 self._worked_at = self._clock.now()
+        except asyncio.CancelledError:
+            if is_asked_to_end():
+                raise
+            # Something that the work waited for was cancelled, not this loop, which must not die of it unheard.
+            self._failed("what it waited for was cancelled")
+            _log.warning("duty_failed", duty=self.name, failures=self._failures, error=self._error)
         except CrewletError as error:
             self._failed(str(error))
             _log.warning("duty_failed", duty=self.name, failures=self._failures, error=self._error)

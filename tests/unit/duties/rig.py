@@ -28,7 +28,7 @@ class Work:
     ended: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     at_work: set[str] = field(default_factory=set[str])
     doubled: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
-    failing: dict[str, Exception] = field(default_factory=dict[str, Exception])
+    failing: dict[str, BaseException] = field(default_factory=dict[str, BaseException])
     stubborn: bool = False
     fences: list[Fence] = field(default_factory=list[Fence])
 

@@ -54,8 +54,10 @@ class Swept(MemoryRecordStore):
         return await super().purge_markers(before=before)
 
 
-@pytest.mark.parametrize("failure", [CrewletError("no"), Unavailable("away"), KeyError("a defect")])
-async def test_a_job_that_fails_keeps_no_other_from_its_turn_and_is_named_at_the_end(failure: Exception) -> None:
+@pytest.mark.parametrize(
+    "failure", [CrewletError("no"), Unavailable("away"), KeyError("a defect"), asyncio.CancelledError()]
+)
+async def test_a_job_that_fails_keeps_no_other_from_its_turn_and_is_named_at_the_end(failure: BaseException) -> None:
     jobs = Jobs()
     work = each_job([jobs.job("first"), jobs.job("second", failure), jobs.job("third")])
 

@@ -180,6 +180,32 @@ async def test_a_duty_that_fails_right_after_its_claim_does_not_go_dark_for_its_
     assert "a defect" in node.status().error
 
 
+async def test_a_loop_does_not_die_of_what_its_work_waited_for(fleet: Fleet) -> None:
+    fleet.work.failing["a"] = asyncio.CancelledError()
+    node = fleet.started("a")
+    await asyncio.sleep(1)
+    told = node.runner.problems()
+    fleet.work.failing.clear()
+
+    await asyncio.sleep(2 * EVERY_S)
+
+    assert told == ("audit failed once here: what it waited for was cancelled",)
+    assert node.runner.problems() == ()
+    assert node.status().worked_at is not None
+
+
+async def test_a_loop_that_has_ended_all_the_same_is_told_of(fleet: Fleet) -> None:
+    node = fleet.started("a")
+    await asyncio.sleep(1)
+    for task in asyncio.all_tasks():
+        if task.get_name() == "duties:audit":
+            task.cancel()
+
+    await asyncio.sleep(1)
+
+    assert node.runner.problems() == ("audit is not done here any more: its loop has ended",)
+
+
 async def test_a_duty_that_goes_on_failing_is_tried_again_and_its_failures_counted(fleet: Fleet) -> None:
     fleet.work.failing["a"] = CrewletError("still no way")
     node = fleet.started("a")
