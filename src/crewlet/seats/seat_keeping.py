@@ -49,6 +49,7 @@ class KeptSeat:
         self.renewed_at_s = 0.0
         self._around = around
         self._lost = False
+        self._establishing: asyncio.Task[None] | None = None
         self._fenced = False
         self._undead_since_s: float | None = None
         self._retries = 0
@@ -108,12 +109,14 @@ class KeptSeat:
     def release(self, mode: ReleaseMode, reason: str) -> None:
         """Give the seat back; harmless where it is not held. See :meth:`settled`: then it is given back, or undead.
 
-        A seat that is being established gives up as soon as its hook returns.
+        A seat that is being established gives up at once: what its hook waits for may take minutes.
         """
         if mode is ReleaseMode.FENCED:
             self._fenced = True
         if self.lease is not None and not self.established:
             self._lost = True
+            if self._establishing is not None:
+                self._establishing.cancel()
         self._begin("release", lambda: self._release(mode, reason))
 
     async def renew(self) -> None:
@@ -177,20 +180,31 @@ class KeptSeat:
         return answer
 
     async def _establish(self, lease: Lease) -> None:
+        self._establishing = self._around.tasks.start(f"establish {self.handle}", self._acquired(lease))
         try:
-            await self._around.hooks.on_acquire(self.handle, lease)
-        except (CrewletError, OSError) as error:
-            _log.warning("seat_establish_failed", seat=self.handle, error=str(error))
-            self._lost = True
-        except Exception:  # noqa: BLE001 - supervisor: one seat's fault must not end the claims of all
-            _log.exception("seat_establish_broke", seat=self.handle)
-            self._lost = True
+            await asyncio.wait((self._establishing,))
+        finally:
+            self._establishing.cancel()
+            self._establishing = None
         if self._lost:
             await self._release(ReleaseMode.FENCED, "not_established")
             return
         self.established = True
         _log.info("seat_attached", seat=self.handle, epoch=lease.epoch)
         self._around.hooks.on_established(self.handle)
+
+    async def _acquired(self, lease: Lease) -> None:
+        try:
+            await self._around.hooks.on_acquire(self.handle, lease)
+        except (CrewletError, OSError) as error:
+            _log.warning("seat_establish_failed", seat=self.handle, error=str(error))
+            self._lost = True
+        except asyncio.CancelledError:
+            self._lost = True
+            raise
+        except Exception:  # noqa: BLE001 - supervisor: one seat's fault must not end the claims of all
+            _log.exception("seat_establish_broke", seat=self.handle)
+            self._lost = True
 
     async def _unproven(self, lease: Lease, why: str) -> None:
         _log.warning("seat_renew_unknown", seat=self.handle, error=why)

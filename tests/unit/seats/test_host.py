@@ -341,3 +341,18 @@ async def test_a_machine_that_slept_keeps_the_seats_of_a_node_without_peers() ->
     assert [step for step, _ in hooks.log][:2] == ["acquire", "established"]
     assert "release fenced" not in {step for step, _ in hooks.log}
     await host.release_all()
+
+
+async def test_an_end_does_not_wait_for_a_seat_that_is_being_established(world: _World) -> None:
+    """Its hook is cut short and undone: a tool server that hangs would hold the process up for minutes."""
+    world.hooks.slow_s = {"ceo": 3600.0}
+    starting = asyncio.create_task(world.host.start(seats("ceo")))
+    await asyncio.sleep(1.0)
+
+    starting.cancel()
+    world.host.drain()
+    async with asyncio.timeout(5.0):
+        await world.host.release_all()
+
+    assert world.hooks.log == [("acquire", "ceo"), (f"release {ReleaseMode.FENCED}", "ceo")]
+    assert await world.leases.held("seat") == []
