@@ -122,3 +122,28 @@ async def test_mail_that_is_kept_in_memory_alone_is_said_so_wherever_one_looks(t
         assert "IN MEMORY" in engine.out
         assert (await engine.api.get("/health"))["stream_in_memory"] is True
         assert await engine.drained() == 0
+
+
+async def test_records_that_are_kept_in_memory_alone_are_lost_loudly_with_their_broker_and_kept_again(
+    tmp_path: Path,
+) -> None:
+    write_script(tmp_path, ECHO)
+    document = company(role("ceo"), llm={"script": scripted()})
+    files = await write_engine_files(tmp_path, document, node={"stream": {"store_dir": ""}})
+    async with running_engine(files) as engine:
+        await engine.api.final_message(await engine.api.send("ceo", "First"))
+        killed = engine.broker()
+        os.kill(killed.pid, signal.SIGKILL)
+
+        async def is_kept_again() -> bool:
+            try:
+                page = await engine.api.get("/coordination/ledger", **{"class": "ceo"})
+            except httpx.HTTPStatusError:
+                return False
+            return len(page["records"]) == 1
+
+        await engine.says("bucket_recreated")
+        await engine.api.final_message(await engine.api.send("ceo", "Second"), timeout_s=30)
+        await wait_until(is_kept_again, what="the second message's completion, the first one's being lost")
+
+        assert await engine.drained() == 0

@@ -19,6 +19,7 @@ from crewlet.base.tasks import Tasks
 from crewlet.coordination import SLOTS, Slot, leases_slot
 from crewlet.coordination.slots import LEASES
 from crewlet.node.broker_access import BrokerAccess
+from crewlet.node.remade_buckets import RemadeBuckets
 from crewlet.store import BucketMark, BucketMarks
 
 __all__ = ["lost_memory", "open_stores"]
@@ -45,7 +46,8 @@ async def open_stores(
     """A store for each slot of the table, by the slot's name.
 
     Where streams are on disk, a bucket that is not the one this node has known, or is younger than what this node has
-    seen of it, is refused: a fence that starts again is none (trap 7). Streams in memory are expected to be new.
+    seen of it, is refused: a fence that starts again is none (trap 7). Streams in memory are expected to be new, at a
+    start and whenever their broker comes back.
 
     Raises ``StartRefused``, ``Unavailable``.
     """
@@ -61,7 +63,12 @@ async def open_stores(
         tasks = Tasks("bucket_marks")
         tasks.start("remember", memory.keep())
         stack.push_async_callback(memory.close, tasks)
-    return {each.slot.name: each.bucket.store for each in found}
+    stores = {each.slot.name: each.bucket.store for each in found}
+    if access.storage == "memory":
+        remade = Tasks("remade_buckets")
+        remade.start("remake", RemadeBuckets(access, slots, stores, replicas=replicas).run())
+        stack.push_async_callback(remade.close)
+    return stores
 
 
 def lost_memory(mark: BucketMark, *, created_at: object, last_revision: int) -> str:

@@ -13,7 +13,15 @@ from functools import partial
 import pytest
 from structlog.testing import capture_logs
 
-from crewlet.backends.nats import Connection, EmbeddedBroker, JetStream, NatsRecordStore, connect, open_bucket
+from crewlet.backends.nats import (
+    Connection,
+    EmbeddedBroker,
+    JetStream,
+    NatsRecordStore,
+    bucket_config,
+    connect,
+    open_bucket,
+)
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.base.ids import RandomIds
@@ -51,6 +59,39 @@ async def opened(broker: EmbeddedBroker) -> AsyncGenerator[tuple[NatsRecordStore
 async def replace(jetstream: JetStream) -> None:
     await jetstream.stream_delete(STREAM)
     await open_bucket(jetstream, SLOT, storage="file", ids=RandomIds())
+
+
+async def test_a_bucket_that_is_made_anew_on_purpose_is_served_from_its_beginning(
+    broker: EmbeddedBroker, jetstream: JetStream
+) -> None:
+    config = bucket_config(SLOT, storage="file", replicas=1)
+    async with opened(broker) as (store, relinked):
+        record = await store.create("seat.a", b"1")
+        kept = await store.remake(config)
+        await jetstream.stream_delete(STREAM)
+        await relinked()
+        with pytest.raises(Unavailable, match="gone"):
+            await store.get("seat.a")
+
+        remade = await store.remake(config)
+
+        assert (kept, remade, await store.get("seat.a"), await store.list("seat.>")) == (False, True, None, [])
+        assert (await store.create("seat.a", b"2")).revision == record.revision
+
+
+async def test_a_bucket_that_another_made_anew_first_is_served_too_once_that_is_wanted(
+    broker: EmbeddedBroker, jetstream: JetStream
+) -> None:
+    async with opened(broker) as (store, relinked):
+        await store.create("seat.a", b"1")
+        await replace(jetstream)
+        await relinked()
+        with pytest.raises(Unavailable, match="made anew"):
+            await store.get("seat.a")
+
+        assert await store.remake(bucket_config(SLOT, storage="file", replicas=1))
+
+        assert await store.get("seat.a") is None
 
 
 @pytest.mark.parametrize("verb", VERBS)

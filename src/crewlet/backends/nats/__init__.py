@@ -1,6 +1,6 @@
 """The broker process, the one connection, and the queue and the record store on JetStream."""
 
-from crewlet.backends.nats.buckets import OpenedBucket, open_bucket, open_buckets
+from crewlet.backends.nats.buckets import OpenedBucket, bucket_config, open_bucket, open_buckets
 from crewlet.backends.nats.cluster_waits import wait_current, wait_for_peers
 from crewlet.backends.nats.connection import Connection, connect
 from crewlet.backends.nats.dead_letter_box import DeadLetterBox
@@ -26,6 +26,7 @@ __all__ = [
     "Storage",
     "TlsFiles",
     "Wire",
+    "bucket_config",
     "connect",
     "open_bucket",
     "open_buckets",

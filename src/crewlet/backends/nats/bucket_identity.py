@@ -44,6 +44,15 @@ class BucketIdentity:
             self._give_up(f"made at {self._created_at}, and now there is one made at {created_at}")
         self.check()
 
+    def begin_again(self, created_at: datetime) -> None:
+        """The stream was made anew on purpose, at ``created_at``: what was known of the one before is over."""
+        self._created_at, self._newest, self._replaced = created_at, 0, ""
+
+    @property
+    def created_at(self) -> datetime | None:
+        """When the stream was made."""
+        return self._created_at
+
     @property
     def newest(self) -> int:
         """The highest revision that the bucket has shown us."""

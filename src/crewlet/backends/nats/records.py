@@ -22,7 +22,7 @@ from crewlet.backends.nats.bucket_pass import BucketPass
 from crewlet.backends.nats.bucket_patterns import checked_patterns
 from crewlet.backends.nats.bucket_watch import BucketWatch
 from crewlet.backends.nats.jetstream_api import JetStream
-from crewlet.backends.nats.jetstream_types import WRONG_LAST_SEQUENCE, ApiError, StoredMessage
+from crewlet.backends.nats.jetstream_types import WRONG_LAST_SEQUENCE, ApiError, StoredMessage, StreamConfig
 from crewlet.backends.nats.marker_sweep import sweep_markers
 from crewlet.backends.nats.wire import NotDone
 from crewlet.base import limits
@@ -58,6 +58,20 @@ class NatsRecordStore:
     def age_s(self) -> float | None:
         """The age in force."""
         return self._bucket.age_s
+
+    async def remake(self, config: StreamConfig) -> bool:
+        """The bucket is there, made anew where it was lost, which it says; returns whether it was.
+
+        For streams that nobody expects to outlive their broker. Raises ``Unavailable``.
+        """
+        try:
+            info = await self._jetstream.stream_info(config.name) or await self._jetstream.stream_create(config)
+        except ApiError as error:
+            raise Unavailable(str(error)) from error
+        if info.created == self._leader.identity.created_at:
+            return False
+        self._leader.identity.begin_again(info.created)
+        return True
 
     async def get(self, key: str) -> Record | None:
         """The live record as the leader holds it, or ``None``."""
