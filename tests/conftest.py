@@ -9,7 +9,11 @@ import pytest
 from blockbuster import BlockBuster
 
 import crewlet
-from crewlet.testing import VirtualTimeLoop
+
+# Before anything imports the suites: a broken promise then says what was found.
+pytest.register_assert_rewrite("crewlet.testing.contracts")
+
+from crewlet.testing import VirtualTimeLoop  # noqa: E402 - see above
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:

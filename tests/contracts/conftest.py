@@ -8,10 +8,7 @@ from typing import cast
 
 import pytest
 
-# Before anything imports the suite: a broken promise then says what was found.
-pytest.register_assert_rewrite("crewlet.testing.contracts")
-
-from crewlet.testing.clusters import Cluster, running_cluster  # noqa: E402 - see above
+from crewlet.testing.clusters import Cluster, running_cluster
 
 
 @pytest.fixture(scope="session")
