@@ -43,6 +43,7 @@ from crewlet.node.message_view import asks_in, message_view
 from crewlet.node.parts import NodeParts, assemble
 from crewlet.node.seat_views import seat_views
 from crewlet.node.shared_records import StoredRecords
+from crewlet.node.shared_stores import lost_buckets
 from crewlet.notify import OPERATOR, inbound_subscription
 from crewlet.queue import DeadLetters, StreamSubscription, Subscription
 from crewlet.seats import Watchdog
@@ -183,7 +184,8 @@ class Node(NodeFace):
         unheld = f"seats that are not established here: {shown}" if missing else ""
         failed = [row for row in parts.tools.status() if row.failed]
         tools = [f"the tool server {row.name} does not serve: {row.error}" for row in failed[: limits.SEATS_SHOWN_MAX]]
-        troubles = (linked, parts.ground.writes.trouble, parts.ground.event_log.trouble, unheld, *tools)
+        lost = lost_buckets(parts.ground.stores)
+        troubles = (linked, lost, parts.ground.writes.trouble, parts.ground.event_log.trouble, unheld, *tools)
         return tuple(
             each
             for each in (*troubles, *parts.duties.problems(), *(() if self._draining else parts.liveness.problems()))

@@ -16,13 +16,13 @@ from crewlet.base.clock import Clock
 from crewlet.base.errors import StartRefused, Unavailable
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
-from crewlet.coordination import SLOTS, Slot, leases_slot
+from crewlet.coordination import SLOTS, RecordStore, Slot, leases_slot
 from crewlet.coordination.slots import LEASES
 from crewlet.node.broker_access import BrokerAccess
 from crewlet.node.remade_buckets import RemadeBuckets
 from crewlet.store import BucketMark, BucketMarks
 
-__all__ = ["lost_memory", "open_stores"]
+__all__ = ["lost_buckets", "lost_memory", "open_stores"]
 
 _log = structlog.get_logger(__name__)
 
@@ -69,6 +69,14 @@ async def open_stores(
         remade.start("remake", RemadeBuckets(access, slots, stores, replicas=replicas).run())
         stack.push_async_callback(remade.close)
     return stores
+
+
+def lost_buckets(stores: Mapping[str, RecordStore]) -> str:
+    """What to tell people of buckets that were lost behind a running node; empty where none was seen to be."""
+    lost = [
+        topics.bucket(name) for name, store in stores.items() if isinstance(store, NatsRecordStore) and store.is_lost
+    ]
+    return f"shared records are lost or replaced, and answered no more: {', '.join(lost)}" if lost else ""
 
 
 def lost_memory(mark: BucketMark, *, created_at: object, last_revision: int) -> str:

@@ -26,6 +26,7 @@ from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.base.ids import RandomIds
 from crewlet.coordination import Record, Revision, Slot
+from crewlet.node.shared_stores import lost_buckets
 from crewlet.testing import wait_until
 from crewlet.testing.links import LinkProxy, proxied
 
@@ -77,6 +78,28 @@ async def test_a_bucket_that_is_made_anew_on_purpose_is_served_from_its_beginnin
 
         assert (kept, remade, await store.get("seat.a"), await store.list("seat.>")) == (False, True, None, [])
         assert (await store.create("seat.a", b"2")).revision == record.revision
+
+
+async def test_a_store_says_that_its_bucket_is_lost_until_it_is_there_again(
+    broker: EmbeddedBroker, jetstream: JetStream
+) -> None:
+    async with opened(broker) as (store, _):
+        stores = {SLOT.name: store}
+        before = lost_buckets(stores)
+        await store.create("seat.a", b"1")
+        await jetstream.stream_delete(STREAM)
+        with pytest.raises(Unavailable):
+            await store.get("seat.a")
+        gone = lost_buckets(stores)
+        await open_bucket(jetstream, SLOT, storage="file", ids=RandomIds())
+        with pytest.raises(Unavailable):
+            await store.last_revision()
+        replaced = lost_buckets(stores)
+        await store.remake(bucket_config(SLOT, storage="file", replicas=1))
+
+        assert (before, lost_buckets(stores)) == ("", "")
+        assert gone == replaced
+        assert "crewlet_tested" in gone
 
 
 async def test_a_bucket_that_another_made_anew_first_is_served_too_once_that_is_wanted(

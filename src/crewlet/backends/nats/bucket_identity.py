@@ -30,6 +30,16 @@ class BucketIdentity:
         self._created_at = bucket.created_at
         self._newest = 0
         self._replaced = ""
+        self._is_gone = False
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the last that was heard of the stream is that there is none, or another than was opened."""
+        return self._is_gone or self._replaced != ""
+
+    def saw_nothing(self) -> None:
+        """The broker knows of no such stream."""
+        self._is_gone = True
 
     def check(self) -> None:
         """Raises ``BucketReplaced`` once the stream was seen to be another one."""
@@ -38,6 +48,7 @@ class BucketIdentity:
 
     def saw_creation(self, created_at: datetime) -> None:
         """An answer says when the stream was made. Raises ``BucketReplaced`` where that is another one than ours."""
+        self._is_gone = False
         if self._created_at is None:
             self._created_at = created_at
         if created_at != self._created_at:
@@ -46,7 +57,7 @@ class BucketIdentity:
 
     def begin_again(self, created_at: datetime) -> None:
         """The stream was made anew on purpose, at ``created_at``: what was known of the one before is over."""
-        self._created_at, self._newest, self._replaced = created_at, 0, ""
+        self._created_at, self._newest, self._replaced, self._is_gone = created_at, 0, "", False
 
     @property
     def created_at(self) -> datetime | None:

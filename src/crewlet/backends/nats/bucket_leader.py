@@ -9,7 +9,7 @@ from typing import TypeVar
 from crewlet.backends.nats.bucket_identity import BucketIdentity
 from crewlet.backends.nats.bucket_in_force import BucketInForce
 from crewlet.backends.nats.jetstream_api import JetStream
-from crewlet.backends.nats.jetstream_types import ApiError, StoredMessage, StreamInfo
+from crewlet.backends.nats.jetstream_types import STREAM_NOT_FOUND, ApiError, StoredMessage, StreamInfo
 from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.errors import Unavailable
@@ -68,7 +68,7 @@ class BucketLeader:
     async def at(self, revision: int) -> StoredMessage | None:
         """The message at ``revision``, or ``None``."""
         await self.sure()
-        return await _said(self.jetstream.message(self.bucket.stream, revision))
+        return await self._said(self.jetstream.message(self.bucket.stream, revision))
 
     async def info(self, *, subjects_filter: str = "", offset: int = 0) -> StreamInfo:
         """The stream, with the subjects under a filter where one is given.
@@ -77,9 +77,10 @@ class BucketLeader:
         """
         sent_s, link = self._own_clock.elapsed_s(), self._links
         asked = self.jetstream.stream_info(self.bucket.stream, subjects_filter=subjects_filter, offset=offset)
-        info = await _said(asked)
+        info = await self._said(asked)
         if info is None:
             # A bucket that is gone says nothing about what it held.
+            self.identity.saw_nothing()
             raise Unavailable(f"the bucket {self.bucket.name} is gone")
         if not info.led:
             raise Unavailable(f"the bucket {self.bucket.name} has no leader now")
@@ -93,7 +94,7 @@ class BucketLeader:
         """Take away the messages of ``key`` through a revision; what was written since stays. Returns how many."""
         await self.sure()
         subject = self.bucket.subject(key)
-        return await _said(self.jetstream.stream_purge(self.bucket.stream, subject=subject, up_to_seq=through + 1))
+        return await self._said(self.jetstream.stream_purge(self.bucket.stream, subject=subject, up_to_seq=through + 1))
 
     async def time(self) -> StoreTime:
         """The store's clock now, asked for where no answer told it lately."""
@@ -107,15 +108,16 @@ class BucketLeader:
 
     async def _last(self, subject: str) -> StoredMessage | None:
         await self.sure()
-        return await _said(self.jetstream.last_message(self.bucket.stream, subject))
+        return await self._said(self.jetstream.last_message(self.bucket.stream, subject))
 
     def _link_lost(self) -> None:
         self._links += 1
 
-
-async def _said(asked: Awaitable[_T]) -> _T:
-    try:
-        return await asked
-    except ApiError as error:
-        # No refusal says anything about what is stored: not knowing is not absence.
-        raise Unavailable(str(error)) from error
+    async def _said(self, asked: Awaitable[_T]) -> _T:
+        try:
+            return await asked
+        except ApiError as error:
+            if error.err_code == STREAM_NOT_FOUND:
+                self.identity.saw_nothing()
+            # No refusal says anything about what is stored: not knowing is not absence.
+            raise Unavailable(str(error)) from error

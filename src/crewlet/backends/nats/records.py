@@ -59,6 +59,11 @@ class NatsRecordStore:
         """The age in force."""
         return self._bucket.age_s
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the bucket was seen to be gone or another one: it answers nothing then."""
+        return self._leader.identity.is_lost
+
     async def remake(self, config: StreamConfig) -> bool:
         """The bucket is there, made anew where it was lost, which it says; returns whether it was.
 
