@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from crewlet.cli.client import ApiClient, environment
+from crewlet.cli.plain_text import one_line
 from crewlet.cli.read_commands import print_json, print_table
 from crewlet.cli.whereabouts import find_node
 
@@ -28,7 +29,7 @@ async def _fleet(options: argparse.Namespace) -> int:
     if options.json:
         print_json(answer)
         return 0
-    header = ("NODE", "SEATS", "IN FLIGHT", "ROLES", "LABELS", "STATE", "VERSION", "LEASE ENDS IN")
+    header = ("NODE", "SEATS", "IN FLIGHT", "ROLES", "LABELS", "STATE", "VERSION", "COMPANY", "LEASE ENDS IN")
     print_table([header, *(_node_row(row, answer["this_node"]) for row in _rows(answer, "nodes"))])
     sys.stdout.write("\n")
     print_table([("SEAT", "NODE", "EPOCH", "SINCE"), *(_seat_row(row) for row in _rows(answer, "seats"))])
@@ -47,7 +48,9 @@ def _node_row(row: Row, this_node: str) -> tuple[str, ...]:
     state = "withdrawn" if row["seats_withdrawn"] else "draining" if row["draining"] else row["posture"] or "?"
     in_flight = "?" if row["in_flight"] is None else str(row["in_flight"])
     version = row["version"] or "?"
-    return (name, str(row["seats"]), in_flight, ",".join(row["roles"]), labels, state, version, _s(row["expires_in_s"]))
+    company = "?" if row["config_epoch"] is None else str(row["config_epoch"])
+    roles, ends_in = ",".join(row["roles"]), _s(row["expires_in_s"])
+    return (name, str(row["seats"]), in_flight, roles, labels, state, version, company, ends_in)
 
 
 def _seat_row(row: Row) -> tuple[str, ...]:
@@ -57,6 +60,9 @@ def _seat_row(row: Row) -> tuple[str, ...]:
 
 
 def _warn(answer: Row) -> None:
+    for node in _rows(answer, "nodes"):
+        if node["config_error"]:
+            sys.stderr.write(f"crewlet: {node['id']}: {one_line(node['config_error'])}\n")
     for seat in _rows(answer, "unplaceable"):
         wanted = [f"node {seat['node']}"] if seat["node"] else []
         wanted += [f"{key}={value}" for key, value in seat["labels"].items()]

@@ -9,6 +9,7 @@ from crewlet.coordination.marker_sweep import MARKER_SWEEP_JOB, MarkerSweep, swe
 from crewlet.coordination.pause_copy import PauseCopy, PauseEdge
 from crewlet.coordination.records import (
     COMPANY_SCOPE,
+    CONFIG_POINTER_PATTERN,
     UNCAPPED,
     ActiveConfig,
     Admission,
@@ -122,6 +123,7 @@ __all__ = [
     "CLAIMS",
     "COMPANY_SCOPE",
     "CONFIG",
+    "CONFIG_POINTER_PATTERN",
     "COOLDOWNS",
     "CUSTODY",
     "FIRES",

@@ -16,7 +16,7 @@ from crewlet.base.clock import Clock
 from crewlet.base.errors import CrewletError
 from crewlet.base.tasks import Tasks
 from crewlet.config import LoadedCompany, company_of, source_of
-from crewlet.coordination import Mailboxes
+from crewlet.coordination import ActiveConfig, Mailboxes
 from crewlet.node.company_change import (
     AppliedCompany,
     ApplyUnderWay,
@@ -98,24 +98,32 @@ class CompanyApplying:
         async def activate() -> int:
             return await self._activate(document, by)
 
+        # Free, as was just seen: it is ours without another's turn between. It is held while the store is asked, for a
+        # second document must not overtake the first; each wait has a bound of its own.
+        await self._one_at_a_time.acquire()
         return await self._in_turn(document, activate)
 
-    async def follow(self, document: str, number: int) -> AppliedCompany:
-        """Take into force what is current elsewhere already. Raises ``ConfigError``, ``Unavailable``."""
+    async def follow(self, active: ActiveConfig) -> None:
+        """Take into force what the fleet runs already; nothing where this node runs it, or a later one.
+
+        Raises ``ConfigError``, ``Unavailable``.
+        """
 
         async def activated() -> int:
             await asyncio.sleep(0)
-            return number
+            return active.epoch
 
-        return await self._in_turn(document, activated)
+        await self._one_at_a_time.acquire()
+        if active.epoch <= self._parts.in_force.number:
+            self._one_at_a_time.release()
+            return
+        await self._in_turn(active.pointer.document, activated)
 
     async def close(self) -> None:
         """Nothing is applied any more; models that a turn still uses are closed with the rest."""
         await self._tasks.close()
 
     async def _in_turn(self, document: str, activate: Callable[[], Awaitable[int]]) -> AppliedCompany:
-        # Held while the store is asked: a second document must not overtake the first. Each wait has its own bound.
-        await self._one_at_a_time.acquire()
         applying = self._tasks.start("apply", self._outcome(document, activate))
         applying.add_done_callback(lambda _: self._one_at_a_time.release())
         outcome = await asyncio.shield(applying)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from crewlet.a2a import ChannelSweep
@@ -41,17 +42,25 @@ class Incarnation:
     roles: tuple[str, ...] = NODE_ROLES
 
 
-class CompanyRoster:
-    """The agent seats of the document that this node runs.
+async def _nobody_to_ask() -> None:
+    await asyncio.sleep(0)
 
-    It stands for the company's as long as every node is given its document by hand.
+
+class CompanyRoster:
+    """The agent seats of the document that this node runs, once ``confirm`` has let it stand for the company's.
+
+    On a fleet it raises ``Unavailable`` while this node is behind; a node that shares no document has nobody to ask.
     """
 
-    def __init__(self, source: Callable[[], CompanySource]) -> None:
+    def __init__(
+        self, source: Callable[[], CompanySource], confirm: Callable[[], Awaitable[None]] = _nobody_to_ask
+    ) -> None:
         self._source = source
+        self._confirm = confirm
 
     async def agent_handles(self) -> frozenset[str]:
-        """The handles of all of them."""
+        """The handles of all of them. Raises ``Unavailable``."""
+        await self._confirm()
         return frozenset(seat.handle for seat in self._source().organization.agent_seats)
 
 
@@ -81,7 +90,7 @@ class NodeDuties:
 
 
 def node_duties(
-    ground: Ground, leases: Leases, me: Incarnation, company: Callable[[], CompanySource], clock: Clock, ids: Ids
+    ground: Ground, leases: Leases, me: Incarnation, roster: CompanyRoster, clock: Clock, ids: Ids
 ) -> NodeDuties:
     """All that this node does besides its seats."""
     runner = DutyRunner(leases, owner=me.owner, node_id=me.node_id, clock=clock, roles=me.roles)
@@ -96,7 +105,6 @@ def node_duties(
         node_id=me.node_id,
         ttl_s=me.ttl_s,
     )
-    roster = CompanyRoster(company)
     jobs = maintenance_jobs(ground, MailboxSweep(roster, retirement), clock, ids)
     chores = [event_retention(ground.event_log, clock), presence_of_seats(retirement.mailboxes, roster)]
     return NodeDuties(runner, [maintenance(jobs)], chores)

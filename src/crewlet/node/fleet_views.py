@@ -6,18 +6,24 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from crewlet.base.node_roles import NODE_ROLES
-from crewlet.coordination import Lease
+from crewlet.coordination import Lease, NodeStatus
 from crewlet.seats import NodeRow, PlacedSeat, node_row
 
 __all__ = ["DutyView", "FleetNodeView", "FleetSeatView", "FleetView", "UnplaceableView", "fleet_view"]
 
+_NOBODY_SAID: Final[Mapping[str, NodeStatus]] = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetNodeView:
-    """A live node. What it does not state is null, never zero; ``seats`` is counted from the leases themselves."""
+    """A live node. What it does not state is null, never zero; ``seats`` is counted from the leases themselves.
+
+    ``config_epoch`` is the company document that it runs, ``config_error`` why it runs no later one, empty if it does.
+    """
 
     id: str
     owner: str
@@ -35,6 +41,8 @@ class FleetNodeView:
     version: str | None
     broker: str | None
     mcp: Sequence[Mapping[str, Any]] | None
+    config_epoch: int | None
+    config_error: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,14 +95,18 @@ def fleet_view(
     seats: Collection[Lease],
     duties: Collection[Lease],
     now: datetime,
+    reported: Mapping[str, NodeStatus] = _NOBODY_SAID,
 ) -> FleetView:
-    """The view at ``now`` (the clock of the leases) of a company's agent seats over the live leases of three kinds."""
+    """The view at ``now`` (the clock of the leases) of a company's agent seats over the live leases of three kinds.
+
+    ``reported``: what nodes said of the company document that they run.
+    """
     rows = sorted((node_row(lease) for lease in nodes), key=lambda row: row.node_id)
     holders = {_member(lease): lease for lease in seats}
     count = Counter(lease.owner for lease in seats)
     return FleetView(
         this_node=this_node,
-        nodes=[_node(row, count[row.lease.owner], now) for row in rows],
+        nodes=[_node(row, count[row.lease.owner], now, reported.get(row.node_id)) for row in rows],
         seats=[_seat(seat.handle, holders.get(seat.handle), now) for seat in company],
         duties=sorted(
             (DutyView(duty=_member(each), node=each.preferred, expires_in_s=_left(each, now)) for each in duties),
@@ -105,7 +117,7 @@ def fleet_view(
     )
 
 
-def _node(row: NodeRow, seats: int, now: datetime) -> FleetNodeView:
+def _node(row: NodeRow, seats: int, now: datetime, config: NodeStatus | None) -> FleetNodeView:
     said = row.status
     return FleetNodeView(
         id=row.node_id,
@@ -124,6 +136,8 @@ def _node(row: NodeRow, seats: int, now: datetime) -> FleetNodeView:
         version=_stated(said, "version", str),
         broker=_stated(said, "broker", str),
         mcp=_stated(said, "mcp", list),
+        config_epoch=None if config is None else config.epoch,
+        config_error=None if config is None else config.error,
     )
 
 

@@ -109,6 +109,8 @@ class Node(NodeFace):
         parts.liveness.start()
         await parts.host.start(placed_seats(organization))
         self._started = True
+        if parts.fleet_company is not None:
+            parts.fleet_company.start(lambda: parts.company.number, parts.applying.follow)
         parts.duties.start()
         await self._tell(OrgStarted(company=organization.name, seats=len(organization.agent_seats)))
         _log.info("engine_started", company=organization.name, seats=len(parts.host.held()))
@@ -184,13 +186,11 @@ class Node(NodeFace):
         unheld = f"seats that are not established here: {shown}" if missing else ""
         failed = [row for row in parts.tools.status() if row.failed]
         tools = [f"the tool server {row.name} does not serve: {row.error}" for row in failed[: limits.SEATS_SHOWN_MAX]]
+        shared = () if parts.fleet_company is None else parts.fleet_company.problems()
         lost = lost_buckets(parts.ground.stores)
         troubles = (linked, lost, parts.ground.writes.trouble, parts.ground.event_log.trouble, unheld, *tools)
-        return tuple(
-            each
-            for each in (*troubles, *parts.duties.problems(), *(() if self._draining else parts.liveness.problems()))
-            if each
-        )
+        loops = () if self._draining else parts.liveness.problems()
+        return tuple(each for each in (*troubles, *shared, *parts.duties.problems(), *loops) if each)
 
     def ready(self) -> Readiness:
         """Whether to send it work."""
@@ -287,7 +287,9 @@ class Node(NodeFace):
         else:
             now = (await self._parts.ground.stores[LEASES.name].time()).earliest
         company = placed_seats(self._parts.company.organization())
-        return fleet_view(config.node_id, company, nodes=nodes, seats=seats, duties=duties, now=now)
+        shared = self._parts.fleet_company
+        reported = {} if shared is None else await shared.reported()
+        return fleet_view(config.node_id, company, nodes=nodes, seats=seats, duties=duties, now=now, reported=reported)
 
     @property
     def records(self) -> StoredRecords:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
+
+import structlog
 
 from crewlet.a2a import A2aService, AskTool
 from crewlet.backends.memory import MemoryLeases
@@ -15,9 +17,9 @@ from crewlet.base.clock import Clock
 from crewlet.base.fence import Fence, Posture, ServingPosture
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
-from crewlet.config import NodeConfig
+from crewlet.config import NodeConfig, company_of, source_of
 from crewlet.coordination import MAILBOXES, KvLeases, Leases, Mailboxes
-from crewlet.coordination.slots import DUTIES, EPOCHS, LEASES
+from crewlet.coordination.slots import CONFIG, DUTIES, EPOCHS, LEASES, STATUS
 from crewlet.inbox import SeatInboxParts, Trigger, TurnOutcome
 from crewlet.node.bring_up import bring_up_s, brought_up
 from crewlet.node.colleagues import CompanyColleagues
@@ -25,7 +27,8 @@ from crewlet.node.company_applying import ApplyingParts, CompanyApplying
 from crewlet.node.company_in_force import CompanyInForce, built_company, company_models
 from crewlet.node.company_parts import CompanySource, shared_server_specs
 from crewlet.node.directory import CompanyDirectory
-from crewlet.node.duty_parts import Incarnation, NodeDuties, node_duties
+from crewlet.node.duty_parts import CompanyRoster, Incarnation, NodeDuties, node_duties
+from crewlet.node.fleet_company import FleetCompany, FleetCompanyParts
 from crewlet.node.fleet_reads import FleetReads
 from crewlet.node.ground import Ground, lay_ground
 from crewlet.node.liveness import Liveness
@@ -42,6 +45,7 @@ from crewlet.turns import TurnConfig, TurnEngine
 
 __all__ = ["NodeParts", "Surroundings", "assemble"]
 
+_log = structlog.get_logger(__name__)
 
 _LEASES_NOTE: Final = (
     "with coordination.type local, leases are held in the node's own process and are not recorded here"
@@ -89,6 +93,7 @@ class NodeParts:
     tools: ToolHost
     company: CompanyInForce
     applying: CompanyApplying
+    fleet_company: FleetCompany | None
     record_notes: Mapping[str, str]
     tracer: Tracer
 
@@ -129,7 +134,15 @@ async def assemble(
     def new_engine(turns: TurnConfig) -> TurnEngine:
         return TurnEngine(ground.writes.publish, around.clock, around.ids, turns, tracer=tracer)
 
-    in_force = CompanyInForce(built_company(company, models, new_engine), 1)
+    posture = ServingPosture()
+    fleet_company = _fleet_company(config, ground, posture, around)
+    number = 1
+    if fleet_company is not None:
+        stack.push_async_callback(fleet_company.close)
+        taken, number = await _taken_over(fleet_company, company, bring_up_s(config.stream))
+        if taken is not company:
+            company, models = taken, company_models(taken, around.clock)
+    in_force = CompanyInForce(built_company(company, models, new_engine), number)
     stack.push_async_callback(in_force.close)
     colleagues = CompanyColleagues(in_force.organization)
     asks = A2aService(
@@ -158,9 +171,9 @@ async def assemble(
         ttl_s=_ttl_in_force(config, ground),
         roles=config.roles,
     )
-    duties = node_duties(ground, leases, me, in_force.source, around.clock, around.ids)
+    roster = CompanyRoster(in_force.source, *([] if fleet_company is None else [fleet_company.confirm_current]))
+    duties = node_duties(ground, leases, me, roster, around.clock, around.ids)
     stack.push_async_callback(duties.stop)
-    posture = ServingPosture()
     status = NodeStatusSource(
         in_flight=lambda: runner.in_flight,
         posture=posture,
@@ -186,9 +199,9 @@ async def assemble(
             queue=ground.queue,
             mailboxes=registry,
             clock=around.clock,
-            lasts=False,
+            lasts=fleet_company is not None,
         ),
-        in_force.next_number,
+        in_force.next_number if fleet_company is None else fleet_company.activate,
     )
     stack.push_async_callback(applying.close)
     reads = FleetReads(ground.queue, ground.event_log, lambda: len(host.nodes()) - 1)
@@ -213,9 +226,45 @@ async def assemble(
         tools=tools,
         company=in_force,
         applying=applying,
+        fleet_company=fleet_company,
         record_notes=_LOCAL_LEASES if config.coordination == "local" else {},
         tracer=tracer,
     )
+
+
+def _fleet_company(config: NodeConfig, ground: Ground, posture: Posture, around: Surroundings) -> FleetCompany | None:
+    if config.coordination == "local":
+        return None
+    return FleetCompany(
+        FleetCompanyParts(
+            config=ground.stores[CONFIG.name],
+            status=ground.stores[STATUS.name],
+            node_id=config.node_id,
+            posture=posture,
+            clock=around.clock,
+            ids=around.ids,
+        )
+    )
+
+
+async def _taken_over(fleet: FleetCompany, own: CompanySource, within_s: float) -> tuple[CompanySource, int]:
+    """The document that this node starts with, and its number: the fleet's, wherever the fleet has one.
+
+    Raises ``ConfigError`` where this node cannot run what the fleet runs, ``Unavailable``.
+    """
+    active = await brought_up("company", lambda: fleet.first(own.document), within_s=within_s)
+    document = active.pointer.document
+    if document == own.document:
+        return own, active.epoch
+    _log.warning(
+        "company_document_differs",
+        problem=f"the fleet runs document number {active.epoch}, and this node's own file is another",
+        activated_by=active.pointer.activated_by,
+        activated_at=active.pointer.activated_at.isoformat(),
+        remedy="`crewlet apply FILE` puts a file in force for the whole fleet",
+    )
+    loaded = await asyncio.to_thread(lambda: company_of(source_of(document, f"the fleet's company {active.epoch}")))
+    return replace(own, organization=loaded.organization, document=document), active.epoch
 
 
 async def _tracer(config: NodeConfig, around: Surroundings, stack: AsyncExitStack) -> Tracer:

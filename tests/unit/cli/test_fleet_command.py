@@ -54,8 +54,8 @@ async def test_nodes_and_seats_are_two_tables(server: ApiServer, capsys: Said) -
     said = capsys.readouterr()
     nodes, seats = (table.splitlines() for table in said.out.split("\n\n"))
     assert code == 0
-    assert nodes[1].split() == ["node-0", "(asked)", "0", "1", "seats,data", "zone=b", "serve", "0.1.0", "30", "s"]
-    assert nodes[2].split() == ["node-1", "1", "?", "seats", "-", "?", "?", "30", "s"]
+    assert nodes[1].split() == ["node-0", "(asked)", "0", "1", "seats,data", "zone=b", "serve", "0.1.0", "?", "30", "s"]
+    assert nodes[2].split() == ["node-1", "1", "?", "seats", "-", "?", "?", "?", "30", "s"]
     assert [row.split()[:2] for row in seats[1:]] == [["ceo", "node-1"], ["cto", "(nobody)"]]
     assert "no live node has the role ingress, workers" in said.err
 

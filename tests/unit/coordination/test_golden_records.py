@@ -61,7 +61,12 @@ RECORDS: dict[str, SharedRecord] = {
     "channel_open": _ASK,
     "channel_closed": closed(_ANSWERED, at=AT, by="cto", turn_id="t2"),
     "config_pointer": ConfigPointer(
-        activation_id="a1", revision_id="r1", activated_by="ada", activated_at=AT, summary="first"
+        activation_id="a1",
+        revision_id="r1",
+        activated_by="ada",
+        activated_at=AT,
+        summary="first",
+        document="name: Acme",
     ),
     "lease_claiming": LeaseRecord(
         resource="seat:ceo", owner="node-0:9f3c1e70", ttl_s=45.0, claim="c1", preferred="node-0", protocol=4

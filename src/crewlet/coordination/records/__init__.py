@@ -13,7 +13,12 @@ from crewlet.coordination.records.budget_record import (
 from crewlet.coordination.records.budget_windows import Period, Windows, turns_over_at, windows_at
 from crewlet.coordination.records.budgets import Budgets
 from crewlet.coordination.records.channels import Channel, Channels, ChannelStatus, answered, closed, opened
-from crewlet.coordination.records.config_pointer import ActiveConfig, ConfigPointer, ConfigPointers
+from crewlet.coordination.records.config_pointer import (
+    CONFIG_POINTER_PATTERN,
+    ActiveConfig,
+    ConfigPointer,
+    ConfigPointers,
+)
 from crewlet.coordination.records.cooldown_pull import CooldownPull
 from crewlet.coordination.records.cooldowns import Cooldown, Cooldowns
 from crewlet.coordination.records.custody import Custodies, Custody
@@ -53,6 +58,7 @@ from crewlet.coordination.records.stored import Stored
 
 __all__ = [
     "COMPANY_SCOPE",
+    "CONFIG_POINTER_PATTERN",
     "UNCAPPED",
     "ActiveConfig",
     "Admission",

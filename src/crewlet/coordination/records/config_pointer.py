@@ -13,9 +13,11 @@ from crewlet.coordination.contract import RecordStore, Revision
 from crewlet.coordination.records.codec import SharedRecord, encode_record
 from crewlet.coordination.records.stored import first_stored, read_stored
 
-__all__ = ["ActiveConfig", "ConfigPointer", "ConfigPointers", "pointed"]
+__all__ = ["CONFIG_POINTER_PATTERN", "ActiveConfig", "ConfigPointer", "ConfigPointers", "pointed"]
 
-_KEY: Final = "company.activation"
+CONFIG_POINTER_PATTERN: Final = "company.activation"
+"""What to watch for activations."""
+_KEY: Final = CONFIG_POINTER_PATTERN
 _LATER: Final = timedelta(milliseconds=1)
 _NO_EPOCH: Final = Revision(0)
 
@@ -23,7 +25,8 @@ _NO_EPOCH: Final = Revision(0)
 class ConfigPointer(SharedRecord, frozen=True, kw_only=True):
     """One activation: which revision, by whom, when. ``activation_id`` tells it from another of the same revision.
 
-    What another build keeps beside these fields is carried over to the next activation.
+    ``document`` is the revision itself, as it was written; empty where it has to be had elsewhere. What another build
+    keeps beside these fields is carried over to the next activation.
     """
 
     activation_id: str
@@ -31,6 +34,7 @@ class ConfigPointer(SharedRecord, frozen=True, kw_only=True):
     activated_by: str
     activated_at: datetime
     summary: str = ""
+    document: str = ""
 
 
 @dataclass(frozen=True, slots=True)
