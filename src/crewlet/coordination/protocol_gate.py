@@ -135,7 +135,8 @@ class _View:
 
     def used(self) -> None:
         """Somebody judges by it now."""
-        if self._idle is not None and not self._is_over:
+        # In the moment in which it falls asleep it cannot be kept awake any more: whoever judges opens another.
+        if self._idle is not None and not self._idle.expired() and not self._is_over:
             self._idle.reschedule(asyncio.get_running_loop().time() + limits.GATE_VIEW_IDLE_S)
 
     @asynccontextmanager

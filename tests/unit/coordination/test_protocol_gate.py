@@ -213,3 +213,23 @@ async def test_a_lease_that_cannot_be_read_makes_the_answer_unknown_and_leaves_t
             await process.claimed(SEAT)
 
     assert views(process) == 1
+
+
+async def test_a_claim_in_the_very_moment_in_which_the_view_falls_asleep_is_judged(rig: Rig) -> None:
+    process = rig.process()
+    gate = ProtocolGate(process.stores[0], protocol=LEASE_PROTOCOL)
+    loop = asyncio.get_running_loop()
+    asked: list[asyncio.Task[object]] = []
+
+    def ask() -> None:
+        asked.append(asyncio.ensure_future(gate.lowest()))
+
+    # Of two timers of one moment, the one that was set first runs first; what both of them wake runs behind them.
+    asleep_at = loop.time() + limits.GATE_VIEW_IDLE_S
+    loop.call_at(asleep_at, ask)
+    await gate.lowest()
+
+    await asyncio.sleep(limits.GATE_VIEW_IDLE_S + 1)
+
+    assert [await each for each in asked] == [None]
+    await gate.close()
