@@ -61,7 +61,7 @@ class ApiClient:
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
         """The JSON object at ``path``. Raises ``NodeUnreachable``, ``ApiRefused``."""
         wanted = {name: value for name, value in (query or {}).items() if value}
-        return await self._ask("GET", f"{path}?{urlencode(wanted)}" if wanted else path)
+        return await self._ask("GET", f"{path}?{urlencode(wanted, errors='surrogateescape')}" if wanted else path)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """What the node answers to a JSON body. Raises ``NodeUnreachable``, ``ApiRefused``."""
@@ -116,6 +116,8 @@ class ApiClient:
             raise RuntimeError(message)
         try:
             answer = await self._http.request(method, path, json=body)
+        except (httpx.InvalidURL, UnicodeEncodeError) as error:
+            raise CrewletError(f"no node can be asked that: {error}") from error
         except (httpx.HTTPError, OSError) as error:
             raise NodeUnreachable(self._unreachable(error)) from error
         said = _object_in(answer.content)

@@ -59,6 +59,16 @@ async def test_what_can_be_no_key_is_refused_and_never_another_question(
     assert "key" in said.err or "no record" in said.err
 
 
+@pytest.mark.parametrize("asked", [["ceo\udcff"], ["ceo", "--after", "\udcff"], ["a" * 70_000]])
+async def test_a_class_that_is_no_text_or_has_no_end_is_no_internal_error(
+    server: ApiServer, capsys: Said, asked: list[str]
+) -> None:
+    code = await crewlet(server, "ls", "ledger", *asked)
+
+    assert code in (0, 1)
+    assert "internal" not in capsys.readouterr().err
+
+
 async def test_records_are_a_table_and_say_that_there_are_more(server: ApiServer, capsys: Said) -> None:
     code = await crewlet(server, "ls", "ledger", "ceo", "--limit", "2")
 
