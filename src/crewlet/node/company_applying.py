@@ -103,21 +103,29 @@ class CompanyApplying:
         await self._one_at_a_time.acquire()
         return await self._in_turn(document, activate)
 
-    async def follow(self, active: ActiveConfig) -> None:
-        """Take into force what the fleet runs already; nothing where this node runs it, or a later one.
+    async def follow(self, current: Callable[[], Awaitable[ActiveConfig]]) -> ActiveConfig:
+        """Take into force what the fleet runs; nothing happens where this node runs it. Returns what it is.
+
+        It is asked for once no other change is under way: an answer from before that change would undo it.
 
         Raises ``ConfigError``, ``Unavailable``.
         """
+        await self._one_at_a_time.acquire()
+        try:
+            active = await current()
+        except BaseException:
+            self._one_at_a_time.release()
+            raise
+        if active.epoch == self._parts.in_force.number:
+            self._one_at_a_time.release()
+            return active
 
         async def activated() -> int:
             await asyncio.sleep(0)
             return active.epoch
 
-        await self._one_at_a_time.acquire()
-        if active.epoch <= self._parts.in_force.number:
-            self._one_at_a_time.release()
-            return
         await self._in_turn(active.pointer.document, activated)
+        return active
 
     async def close(self) -> None:
         """Nothing is applied any more; models that a turn still uses are closed with the rest."""

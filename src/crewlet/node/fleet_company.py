@@ -12,7 +12,7 @@ import structlog
 
 from crewlet.base import limits
 from crewlet.base.clock import Clock
-from crewlet.base.errors import CrewletError, Unavailable
+from crewlet.base.errors import ConfigError, CrewletError, Unavailable
 from crewlet.base.fence import Posture
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
@@ -27,11 +27,18 @@ from crewlet.coordination import (
     Revision,
 )
 
-__all__ = ["FleetCompany", "FleetCompanyParts", "revision_of"]
+__all__ = ["FleetCompany", "FleetCompanyParts", "TakeCurrent", "revision_of"]
 
 _log = structlog.get_logger(__name__)
 
 _REVISION_CHARS = 16
+
+
+TakeCurrent = Callable[[Callable[[], Awaitable[ActiveConfig]]], Awaitable[ActiveConfig]]
+"""Asks what is current, with no other change between the answer and the act, and applies it; returns what it was told.
+
+Raises ``ConfigError``, ``Unavailable``.
+"""
 
 
 def revision_of(document: str) -> str:
@@ -61,9 +68,11 @@ class FleetCompany:
         self._tasks = Tasks("fleet_company", self._died)
         self._told_anew = asyncio.Event()
         self._number: Callable[[], int] = int
+        self._document: Callable[[], str] = str
         self._error = ""
         self._unfollowed = ""
-        self._applied_revision = ""
+        self._applied_revision: str = ""
+        self._reported_number = 0
 
     async def first(self, document: str) -> ActiveConfig:
         """What the fleet runs as this node starts; where it runs nothing yet, this node's own document from now on.
@@ -79,10 +88,7 @@ class FleetCompany:
 
         Raises ``Conflict`` where the fleet runs another, ``Unavailable``: then it may be the fleet's all the same.
         """
-        active = await self._pointers.activate(self._pointer(document, by), expected=Revision(self._number()))
-        self._applied_revision = active.pointer.revision_id
-        self._told_anew.set()
-        return active.epoch
+        return (await self._pointers.activate(self._pointer(document, by), expected=Revision(self._number()))).epoch
 
     async def confirm_current(self) -> None:
         """Return where this node runs what the fleet runs. Raises ``Unavailable`` where it does not, or cannot tell."""
@@ -98,9 +104,9 @@ class FleetCompany:
         """What a person should know."""
         return tuple(each for each in (self._error, self._unfollowed) if each)
 
-    def start(self, number: Callable[[], int], take: Callable[[ActiveConfig], Awaitable[None]]) -> None:
+    def start(self, number: Callable[[], int], document: Callable[[], str], take: TakeCurrent) -> None:
         """Have ``take`` apply whatever becomes current, and report what is applied, until :meth:`close`."""
-        self._number = number
+        self._number, self._document = number, document
         self._tasks.start("follow", self._follow(take))
         self._tasks.start("report", self._report())
 
@@ -108,7 +114,7 @@ class FleetCompany:
         """Follow and report no more."""
         await self._tasks.close()
 
-    async def _follow(self, take: Callable[[ActiveConfig], Awaitable[None]]) -> None:
+    async def _follow(self, take: TakeCurrent) -> None:
         pause_s = limits.COMPANY_FOLLOW_BACKOFF_FIRST_S
         while True:
             opened_s = self._parts.clock.elapsed_s()
@@ -127,25 +133,32 @@ class FleetCompany:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, limits.COMPANY_FOLLOW_BACKOFF_MAX_S)
 
-    async def _take_current(self, take: Callable[[ActiveConfig], Awaitable[None]]) -> None:
-        active = await self._pointers.current()
-        if active is None or active.epoch <= self._number():
-            self._error = ""
-            return
+    async def _take_current(self, take: TakeCurrent) -> None:
         try:
-            await take(active)
-        except CrewletError as error:
-            self._error = f"the fleet's company, number {active.epoch}, cannot be run here: {error}"
+            active = await take(self._current)
+        except ConfigError as error:
+            self._error = f"the fleet's company cannot be run here: {error}"
             self._told_anew.set()
             raise
+        if active.epoch != self._reported_number or self._error:
+            self._told_anew.set()
         self._applied_revision, self._error = active.pointer.revision_id, ""
-        self._told_anew.set()
+
+    async def _current(self) -> ActiveConfig:
+        """What the fleet runs. A bucket that was lost with a broker's memory gets this node's document again."""
+        active = await self._pointers.current()
+        if active is not None:
+            return active
+        _log.warning("company_pointer_lost", number=self._number())
+        return await self._pointers.publish(self._pointer(self._document(), f"node:{self._parts.node_id}"))
 
     async def _report(self) -> None:
         while True:
             self._told_anew.clear()
+            status = self._status()
             try:
-                await self._statuses.report(self._status())
+                await self._statuses.report(status)
+                self._reported_number = status.epoch
             except Unavailable as error:
                 _log.warning("company_status_not_reported", error=str(error))
             with suppress(TimeoutError):

@@ -110,7 +110,10 @@ class Node(NodeFace):
         await parts.host.start(placed_seats(organization))
         self._started = True
         if parts.fleet_company is not None:
-            parts.fleet_company.start(lambda: parts.company.number, parts.applying.follow)
+            in_force = parts.company
+            parts.fleet_company.start(
+                lambda: in_force.number, lambda: in_force.source().document, parts.applying.follow
+            )
         parts.duties.start()
         await self._tell(OrgStarted(company=organization.name, seats=len(organization.agent_seats)))
         _log.info("engine_started", company=organization.name, seats=len(parts.host.held()))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 from crewlet.backends.memory import MemoryBucket, MemoryRecordStore
 from crewlet.base.errors import ConfigError, Conflict, Problem, Unavailable
 from crewlet.base.fence import ServingPosture
-from crewlet.coordination import ActiveConfig
+from crewlet.coordination import ActiveConfig, Revision
 from crewlet.coordination.slots import CONFIG, STATUS
 from crewlet.node.fleet_company import FleetCompany, FleetCompanyParts
 from crewlet.testing import SeededIds, VirtualClock
@@ -56,12 +56,14 @@ class Node:
     async def begin(self, document: str) -> None:
         active = await self.company.first(document)
         self.document, self.number = active.pointer.document, active.epoch
-        self.company.start(lambda: self.number, self.take)
+        self.company.start(lambda: self.number, lambda: self.document, self.take)
 
-    async def take(self, active: ActiveConfig) -> None:
+    async def take(self, current: Callable[[], Awaitable[ActiveConfig]]) -> ActiveConfig:
+        active = await current()
         if active.pointer.document == self.refuses:
             raise ConfigError(Problem("providers.llm.fast", "has no key"))
         self.document, self.number = active.pointer.document, active.epoch
+        return active
 
     async def activate(self, document: str) -> None:
         self.number = await self.company.activate(document, "ada")
@@ -130,6 +132,19 @@ async def test_a_document_that_a_node_cannot_run_is_told_of_by_it_and_tried_agai
     assert "providers.llm.fast" in said.error
     assert any("providers.llm.fast" in each for each in problems)
     assert (second.document, second.company.problems()) == ("two", ())
+
+
+async def test_a_pointer_that_was_lost_is_made_again_by_who_runs_the_document(fleet: Fleet) -> None:
+    node = await fleet.node("a", "one")
+    await asyncio.sleep(SOON_S)
+    store, before = MemoryRecordStore(fleet.config), node.number
+
+    await store.delete("company.activation", expected=Revision(before))
+    await asyncio.sleep(SOON_S)
+
+    [record] = await store.list("company.*")
+    assert (node.document, node.number) == ("one", record.revision)
+    assert node.number != before
 
 
 async def test_a_store_that_was_away_is_followed_again(fleet: Fleet) -> None:
