@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,22 @@ async def test_a_seat_whose_own_tools_changed_is_established_anew_and_shared_one
 
 async def epochs(engine: Engine) -> Json:
     return {seat["handle"]: seat["epoch"] for seat in (await engine.api.get("/seats"))["seats"]}
+
+
+async def test_a_second_document_is_refused_while_the_first_is_being_applied(tmp_path: Path) -> None:
+    slow = [{"name": "slow", "command": "sleep", "args": ["4"]}]
+    async with running_engine(await files_of(tmp_path, role("ceo"))) as engine:
+        first = asyncio.create_task(applied(engine, company(role("ceo"), role("dev"), llm=LLM, mcp_servers=slow)))
+
+        async def is_in_force() -> bool:
+            return (await engine.api.get("/company"))["epoch"] == 2
+
+        await wait_until(is_in_force, what="the first document", timeout_s=10)
+        with pytest.raises(httpx.HTTPStatusError, match="409"):
+            await applied(engine, company(role("ceo"), llm=LLM))
+
+        assert (await first)["seats"]["added"] == ["dev"]
+        assert (await engine.api.get("/company"))["epoch"] == 2
 
 
 async def test_the_file_is_what_the_next_start_of_a_node_alone_runs(tmp_path: Path) -> None:

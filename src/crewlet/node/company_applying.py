@@ -98,8 +98,7 @@ class CompanyApplying:
         async def activate() -> int:
             return await self._activate(document, by)
 
-        # Free, as was just seen: it is ours without another's turn between. It is held while the store is asked, for a
-        # second document must not overtake the first; each wait has a bound of its own.
+        # Held while the store is asked: a second document must not overtake the first. Each wait has its own bound.
         await self._one_at_a_time.acquire()
         return await self._in_turn(document, activate)
 
