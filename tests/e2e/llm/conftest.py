@@ -81,6 +81,7 @@ async def make_model(server: ModelServer, clock: HandClock, benches: list[Bench]
             key="smart",
             type=wire,  # pyright: ignore[reportArgumentType] - one of WIRES
             model=str(fields.pop("model", MODELS[wire])),
+            api_keys=keys or (KEY,),
             base_url=url or own,
             timeout_s=float(str(fields.pop("timeout_s", 10))),
             cooldowns=Cooldowns(),
