@@ -32,7 +32,7 @@ def test_a_record_has_a_slot_for_each_period_and_its_lanes_beside_them() -> None
         "day": {"label": "2026-09-23", "used": 10, "refused_at": "2026-09-23T12:00:00Z"},
         "week": {"label": "2026-W39", "used": 10, "refused_at": None},
         "month": {"label": "2026-09", "used": 10, "refused_at": None},
-        "lanes": {"t1": [3, ["day"], "2026-09-23"]},
+        "lanes": {"t1": [3, ["day"], "2026-09-23T12:00:00"]},
     }
 
 
@@ -96,8 +96,8 @@ def test_what_could_not_be_counted_is_refused_before_it_is_sent(fields: dict[str
 
 
 def test_of_too_many_lanes_the_oldest_go() -> None:
-    old = {f"old{each}": Lane(1, (), "2026-09-20") for each in range(10)}
-    young = {f"young{each}": Lane(1, (), "2026-09-22") for each in range(limits.BUDGET_LANES_MAX - 5)}
+    old = {f"a{each}": Lane(1, (), "2026-09-22T08:00:00") for each in range(10)}
+    young = {f"b{each}": Lane(1, (), "2026-09-22T08:00:01") for each in range(limits.BUDGET_LANES_MAX - 5)}
     crowded = replace(CHARGED, lanes={**old, **young})
 
     after = counted(crowded, WINDOWS, 1, lane="now", number=1, ceilings=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -64,14 +64,14 @@ class WindowSlot(SharedRecord, frozen=True, kw_only=True):
 
 
 class Lane(msgspec.Struct, array_like=True, frozen=True):
-    """How far one lane has charged: its last number, the periods that refused that charge, the day of the window.
+    """How far one lane has charged: its last number, the periods that refused that charge, when (UTC, in seconds).
 
     An array, which must not grow: what a later build has to add goes beside the lanes. It may know other periods.
     """
 
     number: int
     refused: tuple[str, ...]
-    day: str
+    charged_at: str
 
 
 class BudgetRecord(SharedRecord, frozen=True, kw_only=True):
@@ -156,7 +156,7 @@ def counted(
             refused_at = _later(refused_at, windows.at)
         slots[period.value] = replace(slot, used=slot.used + tokens, refused_at=refused_at)
     lanes = _kept_lanes(found)
-    lanes[lane] = Lane(number, full, found.day.label)
+    lanes[lane] = Lane(number, full, f"{windows.at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}")
     return replace(found, **slots, lanes=lanes)
 
 
@@ -179,10 +179,10 @@ def without_lanes(record: BudgetRecord, is_over: Callable[[str], bool]) -> Budge
 def _kept_lanes(record: BudgetRecord) -> dict[str, Lane]:
     """The lanes that are not too old, nor too many."""
     oldest = day_before(record.day.label, limits.BUDGET_LANE_AGE_DAYS)
-    kept = {name: lane for name, lane in record.lanes.items() if lane.day >= oldest}
+    kept = {name: lane for name, lane in record.lanes.items() if lane.charged_at >= oldest}
     if len(kept) < limits.BUDGET_LANES_MAX:
         return kept
-    newest_first = sorted(kept.items(), key=lambda each: each[1].day, reverse=True)
+    newest_first = sorted(kept.items(), key=lambda each: each[1].charged_at, reverse=True)
     return dict(newest_first[: limits.BUDGET_LANES_MAX - 1])
 
 
