@@ -80,7 +80,9 @@ class JetStreamQueue(EventQueue):
         self._link = LinkWatch(wire)
         self._streams = Streams(api, self._config, storage)
         self._mailboxes = Mailboxes(api, self._streams, self._config)
-        self._publisher = Publisher(api, self._streams, self._link, node, self._tasks)
+        self._whole = asyncio.Event()
+        self._whole.set()
+        self._publisher = Publisher(api, self._streams, self._link, node, self._tasks, self._whole)
         self._orphans: OrphanAttachment | None = None
         self._questions = Questions(wire, node, self._tasks)
         self._known: set[Subscription] = set()
@@ -102,7 +104,8 @@ class JetStreamQueue(EventQueue):
         )
         self._feeds: set[LiveFeed] = set()
         self._link_returned = asyncio.Event()
-        self._unwatch = wire.on_reconnected(self._link_returned.set)
+        self._forgets_all = storage == "memory"
+        self._unwatch = wire.on_reconnected(self._on_link_returned)
 
     async def start(self) -> None:
         """The engine's streams exist as configured. Raises ``StartRefused`` naming a setting that cannot be had."""
@@ -274,6 +277,12 @@ class JetStreamQueue(EventQueue):
         if self._on_stranded is not None:
             self._on_stranded(subscription)
 
+    def _on_link_returned(self) -> None:
+        if self._forgets_all:
+            # A stream that is made again before its mailboxes takes what is published, and keeps nothing of it.
+            self._whole.clear()
+        self._link_returned.set()
+
     async def _keep_streams(self) -> None:
         """After each return of the link: streams in memory, and their mailboxes, do not survive a broker's restart."""
         failures = 0
@@ -282,6 +291,7 @@ class JetStreamQueue(EventQueue):
             self._link_returned.clear()
             try:
                 await self._restore()
+                self._whole.set()
                 failures = 0
             except (Unavailable, StartRefused) as error:
                 _log.warning("streams_unconfirmed", error=str(error))

@@ -37,12 +37,15 @@ class Publisher:
     stored once, a listener may be told twice of one event, none is left out), and the cancellation travels on.
     """
 
-    def __init__(self, api: JetStream, streams: Streams, link: LinkWatch, node: str, tasks: Tasks) -> None:
+    def __init__(
+        self, api: JetStream, streams: Streams, link: LinkWatch, node: str, tasks: Tasks, whole: asyncio.Event
+    ) -> None:
         self._api = api
         self._streams = streams
         self._link = link
         self._node = node
         self._tasks = tasks
+        self._whole = whole
         self._listeners: list[PublishListener] = []
         self._closed = False
 
@@ -89,6 +92,7 @@ class Publisher:
     async def _store(self, topic: str, event: Event, payload: bytes) -> None:
         await self._streams.stream_of(topic)
         for attempt in range(limits.PUBLISH_ATTEMPTS_MAX):
+            await self._made_whole(topic)
             try:
                 await self._api.publish(topic, payload, message_id=message_id(topic, event))
             except ApiError as error:
@@ -100,6 +104,16 @@ class Publisher:
                 await self._link.settled(attempt)
             else:
                 return
+
+    async def _made_whole(self, topic: str) -> None:
+        """Return once streams that a broker lost have been made again with the mailboxes on them."""
+        if self._whole.is_set():
+            return
+        try:
+            async with asyncio.timeout(limits.LINK_WAIT_S):
+                await self._whole.wait()
+        except TimeoutError:
+            raise Unavailable(f"{topic}: the streams that the broker lost are not made again yet") from None
 
     async def _tell(self, topic: str, event: Event) -> None:
         for listener in [*self._listeners]:
