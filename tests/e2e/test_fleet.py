@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from crewlet.base.clock import SystemClock
 from crewlet.seats import EXIT_WEDGED
 from crewlet.testing.engine_files import EngineFiles, write_engine_files
 from crewlet.testing.engines import Engine, running_engine
@@ -110,9 +111,13 @@ async def test_a_node_that_was_stopped_past_its_leases_acts_on_nothing_any_more(
         message = await second.api.send(seat, "Hi")
         await wait_until(lambda: begun(first, message), what="the turn", timeout_s=20)
 
+        clock = SystemClock()
         first.signal(signal.SIGSTOP)
+        stopped_at_s = clock.elapsed_s()
         await divided(second, "b")
         answer = await second.api.final_message(message, timeout_s=60)
+        # Past the watchdog's backstop, which stands behind the lease.
+        await wait_until(lambda: clock.elapsed_s() > stopped_at_s + 2 * TTL_S, what="the stop's length", timeout_s=30)
         first.signal(signal.SIGCONT)
         code = await first.ended()
         stood = await second.api.message(message)
