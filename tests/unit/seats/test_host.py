@@ -312,7 +312,10 @@ async def test_a_hook_that_breaks_on_a_renew_does_not_end_the_renews(
     assert world.host.may_start("ceo") == 1
 
 
-async def test_a_grant_that_reads_as_stale_is_renewed_at_once(world: _World) -> None:
+@pytest.mark.spec("S-055")
+async def test_a_grant_that_reads_as_stale_is_told_and_renewed_at_once(
+    world: _World, capsys: pytest.CaptureFixture[str]
+) -> None:
     """After a sleep of the machine the first delivery is deferred; the seat must not stay deaf until the next beat."""
     await world.host.start(seats("ceo"))
     world.clock.slept_s += _HEARTBEAT_S + 5
@@ -321,6 +324,7 @@ async def test_a_grant_that_reads_as_stale_is_renewed_at_once(world: _World) -> 
     await asyncio.sleep(0.1)
 
     assert refused is None
+    assert "seat_admission_stale" in capsys.readouterr().out
     assert world.hooks.log[-1] == ("proven", "ceo")
     assert world.host.may_start("ceo") == 1
 
@@ -356,3 +360,12 @@ async def test_an_end_does_not_wait_for_a_seat_that_is_being_established(world: 
 
     assert world.hooks.log == [("acquire", "ceo"), (f"release {ReleaseMode.FENCED}", "ceo")]
     assert await world.leases.held("seat") == []
+
+
+@pytest.mark.spec("S-054")
+def test_a_heartbeat_is_a_third_of_the_lease_and_renews_begin_before_it_is_over() -> None:
+    shipped = HostConfig(owner="a:1", node_id="a")
+
+    assert (shipped.ttl_s, shipped.heartbeat_s) == (45.0, 15.0)
+    assert shipped.renew_every_s < shipped.heartbeat_s
+    assert HostConfig(owner="a:1", node_id="a", ttl_s=9.0).heartbeat_s == 3.0
