@@ -3,7 +3,14 @@
 from crewlet.coordination.contract import Change, Record, RecordStore, Revision, Watch
 from crewlet.coordination.keys import checked_key, checked_pattern, key_token
 from crewlet.coordination.kv_leases import KvLeases
-from crewlet.coordination.lease_names import check_ttl, checked_kind, node_resource, resource_kind, seat_resource
+from crewlet.coordination.lease_names import (
+    check_ttl,
+    checked_kind,
+    node_resource,
+    resource_kind,
+    resource_member,
+    seat_resource,
+)
 from crewlet.coordination.leases import LEASE_PROTOCOL, ClaimRefused, Hint, Lease, Leases, RefusalRule, TtlTooLong
 from crewlet.coordination.marker_sweep import MARKER_SWEEP_JOB, MarkerSweep, sweep_markers
 from crewlet.coordination.pause_copy import PauseCopy, PauseEdge
@@ -241,6 +248,7 @@ __all__ = [
     "node_resource",
     "opened",
     "resource_kind",
+    "resource_member",
     "run_given_back",
     "run_resumed",
     "run_suspended",

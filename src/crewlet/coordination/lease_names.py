@@ -18,6 +18,7 @@ __all__ = [
     "lease_key",
     "node_resource",
     "resource_kind",
+    "resource_member",
     "seat_resource",
 ]
 
@@ -43,6 +44,11 @@ def resource_kind(resource: str) -> str:
     if not parts or not all(parts) or not _KIND.fullmatch(kind):
         raise ValueError(f"{resource!r} is not a resource: it names a kind and a member, as in 'seat:ceo'")
     return kind
+
+
+def resource_member(resource: str) -> str:
+    """What is behind the kind: the seat, the node, the duty."""
+    return resource.partition(":")[2]
 
 
 def checked_kind(kind: str) -> str:

@@ -9,9 +9,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from crewlet.base.node_roles import NODE_ROLES
-from crewlet.coordination import Lease, NodeStatus
-from crewlet.seats import NodeRow, PlacedSeat, node_row
+from crewlet.coordination import Lease, NodeStatus, resource_member
+from crewlet.seats import NodeRow, PlacedSeat, node_row, unmanned_roles, unplaceable_seats
 
 __all__ = ["DutyView", "FleetNodeView", "FleetSeatView", "FleetView", "UnplaceableView", "fleet_view"]
 
@@ -102,18 +101,21 @@ def fleet_view(
     ``reported``: what nodes said of the company document that they run.
     """
     rows = sorted((node_row(lease) for lease in nodes), key=lambda row: row.node_id)
-    holders = {_member(lease): lease for lease in seats}
+    holders = {resource_member(lease.resource): lease for lease in seats}
     count = Counter(lease.owner for lease in seats)
     return FleetView(
         this_node=this_node,
         nodes=[_node(row, count[row.lease.owner], now, reported.get(row.node_id)) for row in rows],
         seats=[_seat(seat.handle, holders.get(seat.handle), now) for seat in company],
         duties=sorted(
-            (DutyView(duty=_member(each), node=each.preferred, expires_in_s=_left(each, now)) for each in duties),
+            (
+                DutyView(duty=resource_member(each.resource), node=each.preferred, expires_in_s=_left(each, now))
+                for each in duties
+            ),
             key=lambda view: view.duty,
         ),
-        unplaceable=[_unplaceable(seat) for seat in company if not _can_run(seat, rows)],
-        unmanned_roles=[role for role in NODE_ROLES if not any(role in row.roles for row in rows)],
+        unplaceable=[_unplaceable(seat) for seat in unplaceable_seats(company, [row.as_fleet_node() for row in rows])],
+        unmanned_roles=[*unmanned_roles(rows)],
     )
 
 
@@ -156,15 +158,6 @@ def _seat(handle: str, lease: Lease | None, now: datetime) -> FleetSeatView:
 
 def _unplaceable(seat: PlacedSeat) -> UnplaceableView:
     return UnplaceableView(handle=seat.handle, node=seat.placement.node, labels=dict(seat.placement.labels))
-
-
-def _can_run(seat: PlacedSeat, rows: Sequence[NodeRow]) -> bool:
-    nodes = [row.as_fleet_node() for row in rows]
-    return any(node.counts and seat.placement.fits(node) for node in nodes)
-
-
-def _member(lease: Lease) -> str:
-    return lease.resource.partition(":")[2]
 
 
 def _left(lease: Lease, now: datetime) -> float:

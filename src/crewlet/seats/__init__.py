@@ -3,8 +3,8 @@
 from crewlet.seats.hooks import ReleaseMode, SeatHooks
 from crewlet.seats.host import HEARTBEAT, SWEEP, Host, SeatFence
 from crewlet.seats.host_config import HostConfig
-from crewlet.seats.placement import ANYWHERE, PlacedSeat, Placement
-from crewlet.seats.presence import NodeRow, node_row
+from crewlet.seats.placement import ANYWHERE, PlacedSeat, Placement, unplaceable_seats
+from crewlet.seats.presence import NodeRow, node_row, unmanned_roles
 from crewlet.seats.watchdog import EXIT_WEDGED, Watchdog
 
 __all__ = [
@@ -22,4 +22,6 @@ __all__ = [
     "SeatHooks",
     "Watchdog",
     "node_row",
+    "unmanned_roles",
+    "unplaceable_seats",
 ]

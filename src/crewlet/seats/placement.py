@@ -12,7 +12,17 @@ from dataclasses import dataclass, field
 
 from crewlet.base import limits
 
-__all__ = ["ANYWHERE", "FleetNode", "Pass", "PlacedSeat", "Placement", "allowances", "groups_of", "plan_pass"]
+__all__ = [
+    "ANYWHERE",
+    "FleetNode",
+    "Pass",
+    "PlacedSeat",
+    "Placement",
+    "allowances",
+    "groups_of",
+    "plan_pass",
+    "unplaceable_seats",
+]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -129,7 +139,7 @@ def plan_pass(
     mine = [handle for handle in held if handle in placement_of and placement_of[handle].fits(me)]
     count = Counter(placement_of[handle] for handle in mine)
     taken = {*held, *stuck}
-    unplaceable = tuple(seat for seat in seats if _matching(seat.placement, nodes) == 0)
+    unplaceable = unplaceable_seats(seats, nodes)
     full = sum(node.seats_held for node in nodes) >= len(seats) - len(unplaceable)
     claims = [
         (allowed[placement] - count[placement], _in_own_order(groups[placement], me, taken, hints))
@@ -144,6 +154,11 @@ def plan_pass(
         unplaceable=unplaceable,
         fleet_full=full,
     )
+
+
+def unplaceable_seats(seats: Iterable[PlacedSeat], nodes: Collection[FleetNode]) -> tuple[PlacedSeat, ...]:
+    """The seats that no live node may run (S-032)."""
+    return tuple(seat for seat in seats if _matching(seat.placement, nodes) == 0)
 
 
 def _surplus(

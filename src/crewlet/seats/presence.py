@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -11,12 +11,13 @@ import structlog
 
 from crewlet.base.clock import Clock
 from crewlet.base.errors import Unavailable
+from crewlet.base.node_roles import NODE_ROLES
 from crewlet.coordination import ClaimRefused, Lease, Leases
-from crewlet.coordination.lease_names import node_resource
+from crewlet.coordination.lease_names import node_resource, resource_member
 from crewlet.seats.host_config import HostConfig
 from crewlet.seats.placement import FleetNode
 
-__all__ = ["NodeRow", "Presence", "node_row"]
+__all__ = ["NodeRow", "Presence", "node_row", "unmanned_roles"]
 
 _log = structlog.get_logger(__name__)
 
@@ -48,7 +49,7 @@ def node_row(lease: Lease) -> NodeRow:
     """The node that a presence lease stands for; what cannot be understood counts as not stated (C-196, S-205)."""
     data = lease.data
     return NodeRow(
-        node_id=lease.resource.partition(":")[2],
+        node_id=resource_member(lease.resource),
         lease=lease,
         roles=tuple(str(role) for role in _of(list[object], data.get("roles"))),
         labels={str(key): str(value) for key, value in _of(dict[object, object], data.get("labels")).items()},
@@ -56,6 +57,12 @@ def node_row(lease: Lease) -> NodeRow:
         withdrawn=data.get("withdrawn") is True,
         status={str(key): value for key, value in _of(dict[object, Any], data.get("status")).items()},
     )
+
+
+def unmanned_roles(rows: Iterable[NodeRow]) -> tuple[str, ...]:
+    """The roles that no live node has."""
+    manned = {role for row in rows for role in row.roles}
+    return tuple(role for role in NODE_ROLES if role not in manned)
 
 
 class Presence:

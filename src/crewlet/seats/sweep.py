@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import structlog
 
 from crewlet.base.errors import Unavailable
-from crewlet.base.node_roles import NODE_ROLES
 from crewlet.base.tasks import each_at_once
-from crewlet.coordination import ClaimRefused, Lease, Leases, RefusalRule
+from crewlet.coordination import ClaimRefused, Lease, Leases, RefusalRule, resource_member
 from crewlet.seats.hooks import ReleaseMode
 from crewlet.seats.host_config import HostConfig
 from crewlet.seats.placement import FleetNode, Pass, PlacedSeat, plan_pass
-from crewlet.seats.presence import NodeRow, node_row
+from crewlet.seats.presence import NodeRow, node_row, unmanned_roles
 from crewlet.seats.seat_keeping import KeptSeat
 
 __all__ = ["Ledgers", "Sweep"]
@@ -44,11 +43,9 @@ class Sweep:
         self._leases = leases
         self._config = config
         self._ledgers = ledgers
-        self._told_unplaceable: tuple[PlacedSeat, ...] = ()
-        self._told_unmanned: tuple[str, ...] = ()
+        self._unmanned: tuple[str, ...] = ()
         self.nodes: tuple[NodeRow, ...] = ()
         self.unplaceable: tuple[PlacedSeat, ...] = ()
-        self.fleet_full = False
 
     async def run(self) -> bool:
         """One pass; whether the seats held here changed. An unreadable roster concludes nothing (S-205)."""
@@ -88,7 +85,7 @@ class Sweep:
         if not first.claims:
             # Hints only order claims, and cost a walk of every seat that ever was (C-052).
             return first
-        hints = {hint.resource.partition(":")[2]: hint.preferred for hint in await self._leases.hints("seat")}
+        hints = {resource_member(hint.resource): hint.preferred for hint in await self._leases.hints("seat")}
         return self._planned([*nodes, me], me, hints=hints)
 
     def _planned(self, nodes: Sequence[FleetNode], me: FleetNode, *, hints: dict[str, str]) -> Pass:
@@ -112,19 +109,16 @@ class Sweep:
         )
 
     def _tell(self, plan: Pass) -> None:
-        self.unplaceable, self.fleet_full = plan.unplaceable, plan.fleet_full
         room = sum(count for count, _ in plan.claims)
         _log.debug("seat_sweep", held=self._me().seats_held, room=room, full=plan.fleet_full, nodes=len(self.nodes))
-        unmanned = tuple(role for role in NODE_ROLES if not any(role in row.roles for row in self.nodes))
-        for role in {*unmanned} - {*self._told_unmanned}:
+        before, self._unmanned = self._unmanned, unmanned_roles(self.nodes)
+        for role in {*self._unmanned} - {*before}:
             _log.warning("fleet_role_unmanned", role=role, remedy="start a node that has it")
-        for role in {*self._told_unmanned} - {*unmanned}:
+        for role in {*before} - {*self._unmanned}:
             _log.info("fleet_role_manned", role=role)
-        self._told_unmanned = unmanned
-        if plan.unplaceable != self._told_unplaceable:
-            self._told_unplaceable = plan.unplaceable
-            if plan.unplaceable:
-                _log.warning("seats_unplaceable", seats=[seat.handle for seat in plan.unplaceable])
+        if plan.unplaceable and plan.unplaceable != self.unplaceable:
+            _log.warning("seats_unplaceable", seats=[seat.handle for seat in plan.unplaceable])
+        self.unplaceable = plan.unplaceable
 
     def _give_back(self, plan: Pass) -> int:
         reasons = {
