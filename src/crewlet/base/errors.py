@@ -118,7 +118,16 @@ class Fenced(CrewletError):
 
 
 class StoppedByPerson(Fenced):
-    """A person stopped this turn: its trigger is recorded and acknowledged, not handed back."""
+    """A person stopped this turn: its trigger is recorded and acknowledged, not handed back.
+
+    ``by``: who stopped it, and ``by_seat`` their seat, where they have one.
+    """
+
+    def __init__(self, message: str, *, by: str = "", by_seat: str = "", reason: str = "") -> None:
+        self.by = by
+        self.by_seat = by_seat
+        self.reason = reason
+        super().__init__(message)
 
 
 class PayloadTooLarge(CrewletError):

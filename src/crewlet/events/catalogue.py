@@ -26,6 +26,8 @@ class Category(StrEnum):
 CATEGORIES: Final[dict[str, Category]] = {
     "org_started": Category.LIFECYCLE,
     "org_stopped": Category.LIFECYCLE,
+    "seat_paused": Category.LIFECYCLE,
+    "seat_resumed": Category.LIFECYCLE,
     "task_assigned": Category.TASK,
     "a2a_channel_opened": Category.A2A,
     "a2a_message_sent": Category.A2A,
@@ -39,6 +41,7 @@ CATEGORIES: Final[dict[str, Category]] = {
     "turn_trigger_skipped": Category.NOTIFICATION,
     "agent_turn_started": Category.SYSTEM,
     "agent_turn_completed": Category.SYSTEM,
+    "agent_turn_stopped": Category.SYSTEM,
     "agent_phase_started": Category.SYSTEM,
     "agent_phase_completed": Category.SYSTEM,
     "llm_unavailable": Category.SYSTEM,

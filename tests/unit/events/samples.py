@@ -21,6 +21,7 @@ from crewlet.events.types import (
     AgentTurnCompleted,
     AgentTurnProgress,
     AgentTurnStarted,
+    AgentTurnStopped,
     ExternalNotification,
     InboundDelivery,
     LlmUnavailable,
@@ -32,6 +33,8 @@ from crewlet.events.types import (
     RawWebhook,
     Refusal,
     RoundNarration,
+    SeatPaused,
+    SeatResumed,
     TaskAssigned,
     ToolExecution,
     TriggerSummary,
@@ -201,6 +204,7 @@ BODIES: tuple[Body, ...] = (
         started_at=NOON,
         resumed=True,
     ),
+    AgentTurnStopped(**_OF_TURN, stopped_by="operator:ada", stopped_by_seat="ada", reason="wrong customer"),
     ExternalNotification(
         integration="operator",
         agent_handle="ceo",
@@ -247,6 +251,17 @@ BODIES: tuple[Body, ...] = (
         error="429",
     ),
     RawWebhook(integration="operator", recipient="ceo", sender="ada", body="hello", metadata={"ip": "127.0.0.1"}),
+    SeatPaused(
+        agent_handle="ceo",
+        paused_by="operator:ada",
+        paused_at=NOON,
+        paused_by_seat="ada",
+        reason="wrong customer",
+        stop_running=True,
+    ),
+    SeatResumed(
+        agent_handle="ceo", paused_by="operator:ada", paused_at=NOON, resumed_by="operator:bob", resumed_by_seat="bob"
+    ),
     TaskAssigned(
         agent_handle="ceo", task="Write the report", agent_id=_AGENT_ID, assigned_by="scheduler", timeout_seconds=600
     ),

@@ -22,6 +22,7 @@ from crewlet.testing import SeededIds
 from tests.unit.events.samples import BODIES, NOON, TRACE, full_event
 
 _WHO = {
+    "agent_turn_stopped": "operator:ada",
     "a2a_channel_closed": "cto",
     "a2a_channel_opened": "ceo",
     "a2a_message": "cto",
@@ -33,6 +34,8 @@ _WHO = {
     "org_started": "engine",
     "org_stopped": "engine",
     "raw_webhook": "ada",
+    "seat_paused": "operator:ada",
+    "seat_resumed": "operator:bob",
     "task_assigned": "scheduler",
     "turn_trigger_skipped": "ceo",
 }

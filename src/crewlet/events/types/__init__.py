@@ -1,7 +1,14 @@
 """The typed bodies by category; importing this package registers all of them."""
 
 from crewlet.events.types.a2a import A2aChannelClosed, A2aChannelOpened, A2aMessage, A2aMessageSent, A2aRequest
-from crewlet.events.types.lifecycle import AgentSpawned, AgentTerminated, OrgStarted, OrgStopped
+from crewlet.events.types.lifecycle import (
+    AgentSpawned,
+    AgentTerminated,
+    OrgStarted,
+    OrgStopped,
+    SeatPaused,
+    SeatResumed,
+)
 from crewlet.events.types.notification import (
     ExternalNotification,
     InboundDelivery,
@@ -16,6 +23,7 @@ from crewlet.events.types.turn import (
     AgentTurnCompleted,
     AgentTurnProgress,
     AgentTurnStarted,
+    AgentTurnStopped,
     LlmUnavailable,
     PhaseRound,
     ProviderFallback,
@@ -39,6 +47,7 @@ __all__ = [
     "AgentTurnCompleted",
     "AgentTurnProgress",
     "AgentTurnStarted",
+    "AgentTurnStopped",
     "ExternalNotification",
     "InboundDelivery",
     "LlmUnavailable",
@@ -50,6 +59,8 @@ __all__ = [
     "RawWebhook",
     "Refusal",
     "RoundNarration",
+    "SeatPaused",
+    "SeatResumed",
     "TaskAssigned",
     "ToolExecution",
     "TriggerSummary",

@@ -1,12 +1,13 @@
-"""The company coming and going, and seats moving between nodes."""
+"""The company coming and going, seats moving between nodes, and seats that a person paused."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 from crewlet.events.body import Body, register
 
-__all__ = ["AgentSpawned", "AgentTerminated", "OrgStarted", "OrgStopped"]
+__all__ = ["AgentSpawned", "AgentTerminated", "OrgStarted", "OrgStopped", "SeatPaused", "SeatResumed"]
 
 
 @register
@@ -70,3 +71,46 @@ class AgentTerminated(Body, frozen=True, kw_only=True, omit_defaults=True):
     def actor(self) -> str:
         """The seat's role."""
         return self.role
+
+
+@register
+class SeatPaused(Body, frozen=True, kw_only=True, omit_defaults=True):
+    """A person paused a seat, or made a pause that stood stop the running turn too; one for each change."""
+
+    event_type: ClassVar[str] = "seat_paused"
+    agent_handle: str
+    paused_by: str
+    paused_at: datetime
+    paused_by_seat: str = ""
+    reason: str = ""
+    stop_running: bool = False
+
+    def summary(self) -> str:
+        """Who paused which seat, and why."""
+        why = f": {self.reason}" if self.reason else ""
+        stopped = " and stopped its turn" if self.stop_running else ""
+        return f"{self.paused_by} paused {self.agent_handle}{stopped}{why}"
+
+    def actor(self) -> str:
+        """Who paused it."""
+        return self.paused_by
+
+
+@register
+class SeatResumed(Body, frozen=True, kw_only=True, omit_defaults=True):
+    """A pause was lifted; names the pause that this ended. ``resumed_by`` is empty where the seat left the company."""
+
+    event_type: ClassVar[str] = "seat_resumed"
+    agent_handle: str
+    paused_by: str
+    paused_at: datetime
+    resumed_by: str = ""
+    resumed_by_seat: str = ""
+
+    def summary(self) -> str:
+        """Who resumed which seat."""
+        return f"{self.resumed_by or 'a change of the company'} resumed {self.agent_handle}"
+
+    def actor(self) -> str:
+        """Who resumed it."""
+        return self.resumed_by

@@ -15,6 +15,7 @@ __all__ = [
     "AgentTurnCompleted",
     "AgentTurnProgress",
     "AgentTurnStarted",
+    "AgentTurnStopped",
     "LlmUnavailable",
     "PhaseRound",
     "ProviderFallback",
@@ -141,6 +142,25 @@ class AgentTurnCompleted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True)
         """Who ended a turn, and how."""
         how = f"failed: {self.error_kind or self.error}" if self.failed else self.decision or "done"
         return f"{self.agent_handle} ended a turn ({how})"
+
+
+@register
+class AgentTurnStopped(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
+    """A person ended this turn by pausing its seat; its trigger counts as worked."""
+
+    event_type: ClassVar[str] = "agent_turn_stopped"
+    stopped_by: str = ""
+    stopped_by_seat: str = ""
+    reason: str = ""
+
+    def summary(self) -> str:
+        """Who ended whose turn, and why."""
+        why = f": {self.reason}" if self.reason else ""
+        return f"{self.stopped_by or 'somebody'} stopped the turn of {self.agent_handle}{why}"
+
+    def actor(self) -> str:
+        """Who stopped it."""
+        return self.stopped_by
 
 
 @register
