@@ -20,6 +20,7 @@ from crewlet.inbox.triggers import (
     trigger_of,
     work_key_of,
 )
+from crewlet.inbox.turn_journal import CallAt, NoJournal, Opening, RecordedReply, TurnJournal
 from crewlet.inbox.verdict import (
     Verdict,
     verdict_of,
@@ -28,14 +29,19 @@ from crewlet.inbox.verdict import (
 __all__ = [
     "LEDGERED",
     "Admission",
+    "CallAt",
     "CompletionLedger",
     "Decision",
+    "NoJournal",
+    "Opening",
+    "RecordedReply",
     "Reply",
     "RunTurn",
     "SeatInbox",
     "SeatInboxParts",
     "Settle",
     "Trigger",
+    "TurnJournal",
     "TurnOutcome",
     "UnreadableTrigger",
     "Verdict",

@@ -10,6 +10,7 @@ from crewlet.base.fence import Fence
 from crewlet.base.ids import TurnId, WorkKey
 from crewlet.base.trace import Trace
 from crewlet.events import Event
+from crewlet.inbox.turn_journal import TurnJournal
 
 __all__ = ["Decision", "Reply", "RunTurn", "Trigger", "TurnOutcome"]
 
@@ -75,5 +76,8 @@ class TurnOutcome:
     asks: tuple[str, ...] = ()
 
 
-RunTurn = Callable[[Trigger, Fence], Awaitable[TurnOutcome]]
-"""Runs one turn. Raises ``Fenced`` when the seat moved meanwhile, and nothing else on purpose."""
+RunTurn = Callable[[Trigger, Fence, TurnJournal], Awaitable[TurnOutcome]]
+"""Runs one turn, or the rest of one that its journal has a part of.
+
+Raises ``Fenced`` when the seat moved meanwhile, and nothing else on purpose.
+"""

@@ -21,6 +21,7 @@ from crewlet.events import Event, new_event
 from crewlet.events.types import TurnTriggerSkipped
 from crewlet.inbox.contract import Decision, RunTurn, Trigger, TurnOutcome
 from crewlet.inbox.triggers import UnreadableTrigger, trigger_of, work_key_of
+from crewlet.inbox.turn_journal import NoJournal
 from crewlet.inbox.verdict import SPENT, verdict_of
 from crewlet.queue import Ack, Defer, Delivery, Nak, Outcome
 
@@ -129,7 +130,8 @@ class SeatInbox:
             return Defer(f"seat {self._handle!r} was held elsewhere while its work waited for a slot")
         fence = self._parts.admission.fence(self._handle, admitted)
         try:
-            outcome = await self._parts.run_turn(trigger, fence)
+            journal = NoJournal(TurnId(str(self._parts.ids.uuid())))
+            outcome = await self._parts.run_turn(trigger, fence, journal)
         except StoppedByPerson as stopped:
             outcome = TurnOutcome(turn_id=TurnId(""), decision=Decision.STOPPED, finished=True, error=str(stopped))
         except Fenced as fenced:

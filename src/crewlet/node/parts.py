@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -14,13 +14,13 @@ from crewlet.a2a import A2aService, AskTool
 from crewlet.backends.memory import MemoryLeases
 from crewlet.base import limits
 from crewlet.base.clock import Clock
-from crewlet.base.fence import Fence, Posture, ServingPosture
+from crewlet.base.fence import Posture, ServingPosture
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
 from crewlet.config import NodeConfig, company_of, source_of
 from crewlet.coordination import MAILBOXES, KvLeases, Leases, Mailboxes
 from crewlet.coordination.slots import CONFIG, DUTIES, EPOCHS, LEASES, STATUS
-from crewlet.inbox import SeatInboxParts, Trigger, TurnOutcome
+from crewlet.inbox import RunTurn, SeatInboxParts
 from crewlet.node.bring_up import bring_up_s, brought_up
 from crewlet.node.colleagues import CompanyColleagues
 from crewlet.node.company_applying import ApplyingParts, CompanyApplying
@@ -168,7 +168,7 @@ async def assemble(
     me = Incarnation(
         owner=f"{config.node_id}:{around.ids.hex(8)}",
         node_id=config.node_id,
-        ttl_s=_ttl_in_force(config, ground),
+        ttl_s=ground.lease_ttl_s,
         roles=config.roles,
     )
     roster = CompanyRoster(in_force.source, *([] if fleet_company is None else [fleet_company.confirm_current]))
@@ -294,7 +294,7 @@ def _host(config: NodeConfig, ground: Ground, held: _Held, company: _Company, ar
     """Who holds the seats; a turn's admission is asked of it, and it runs the hooks that establish a seat."""
     gate = asyncio.Semaphore(config.max_concurrent)
 
-    def inbox_parts(run_turn: Callable[[Trigger, Fence], Awaitable[TurnOutcome]]) -> SeatInboxParts:
+    def inbox_parts(run_turn: RunTurn) -> SeatInboxParts:
         return SeatInboxParts(
             admission=host,
             posture=held.posture,
@@ -344,9 +344,3 @@ def _liveness(me: Incarnation, around: Surroundings) -> Liveness:
         patience_s={HEARTBEAT: 2 * me.ttl_s / 3, SWEEP: max(2 * limits.SEAT_SWEEP_EVERY_S, me.ttl_s)},
         watched=frozenset({HEARTBEAT}),
     )
-
-
-def _ttl_in_force(config: NodeConfig, ground: Ground) -> float:
-    """What the bucket keeps a lease for, whoever made it; a claim for longer would be refused (C-113, C-115)."""
-    in_force = None if config.coordination == "local" else ground.stores[LEASES.name].age_s
-    return config.lease_ttl_s if in_force is None else in_force

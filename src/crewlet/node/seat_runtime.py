@@ -17,7 +17,7 @@ from crewlet.base.trace import fresh_trace
 from crewlet.coordination import Lease
 from crewlet.events import Body, new_event
 from crewlet.events.types import AgentSpawned, AgentTerminated
-from crewlet.inbox import SeatInbox, SeatInboxParts, Trigger, TurnOutcome
+from crewlet.inbox import RunTurn, SeatInbox, SeatInboxParts, Trigger, TurnJournal, TurnOutcome
 from crewlet.node.company_parts import CompanySource, seat_server_specs
 from crewlet.node.mailboxes import inbox_of, reflect_of
 from crewlet.node.turn_runner import TurnRunner
@@ -38,7 +38,7 @@ class SeatRuntimeParts:
     tools: ToolHost
     runner: TurnRunner
     company: Callable[[], CompanySource]
-    inbox_parts: Callable[[Callable[[Trigger, Fence], Awaitable[TurnOutcome]]], SeatInboxParts]
+    inbox_parts: Callable[[RunTurn], SeatInboxParts]
     clock: Clock
     ids: Ids
 
@@ -115,9 +115,9 @@ class SeatRuntime:
 
         return handle_once_established
 
-    def _turns_with(self, tools: SeatTools) -> Callable[[Trigger, Fence], Awaitable[TurnOutcome]]:
-        async def run(trigger: Trigger, fence: Fence) -> TurnOutcome:
-            return await self._parts.runner.run(trigger, fence, tools)
+    def _turns_with(self, tools: SeatTools) -> RunTurn:
+        async def run(trigger: Trigger, fence: Fence, journal: TurnJournal) -> TurnOutcome:
+            return await self._parts.runner.run(trigger, fence, journal, tools)
 
         return run
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from crewlet.a2a import A2aService, Answer
 from crewlet.base.errors import Unavailable
 from crewlet.base.fence import Fence
-from crewlet.inbox import Decision, Trigger, TurnOutcome
+from crewlet.inbox import Decision, Trigger, TurnJournal, TurnOutcome
 from crewlet.llm import Models
 from crewlet.node.colleagues import company_brief, seat_brief
 from crewlet.org import Organization, Phase
@@ -72,7 +72,7 @@ class TurnRunner:
         while epoch in self._running:
             await self._one_ended.wait()
 
-    async def run(self, trigger: Trigger, fence: Fence, tools: SeatTools) -> TurnOutcome:
+    async def run(self, trigger: Trigger, fence: Fence, journal: TurnJournal, tools: SeatTools) -> TurnOutcome:
         """One turn. Raises ``Unavailable`` where the seat has left the company meanwhile."""
         epoch = self._epoch()
         setup = epoch.setup(trigger.handle, tools)
@@ -81,7 +81,7 @@ class TurnRunner:
         self._running[epoch] += 1
         try:
             with under(trigger.trace):
-                return await epoch.engine.run(trigger, fence, setup)
+                return await epoch.engine.run(trigger, fence, setup, journal)
         finally:
             self._count_ended(epoch)
 

@@ -11,14 +11,15 @@ from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.errors import Fenced, PayloadTooLarge, Unavailable
 from crewlet.base.fence import Fence
-from crewlet.base.ids import Ids, TurnId
+from crewlet.base.ids import Ids
 from crewlet.base.trace import child_of
 from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted, LlmUnavailable, TurnGuardBreach
-from crewlet.inbox import Decision, Reply, Trigger, TurnOutcome
+from crewlet.inbox import Decision, Reply, Trigger, TurnJournal, TurnOutcome
 from crewlet.llm import ChainExhausted, ModelFailure
 from crewlet.tracing import Tracer
 from crewlet.turns.config import TurnConfig
 from crewlet.turns.iterations import EXECUTE, REVIEW, Iterations, close_phase
+from crewlet.turns.meter import BudgetExhausted
 from crewlet.turns.phase import PhaseBroke
 from crewlet.turns.setup import TurnSetup
 from crewlet.turns.turn_end import LLM_UNAVAILABLE, Breach, TurnEnd, broken_by, closing_of, ended_by_guard
@@ -56,13 +57,15 @@ class TurnEngine:
         self._config = config or TurnConfig()
         self._tracer = tracer or Tracer(clock, ids)
 
-    async def run(self, trigger: Trigger, fence: Fence, setup: TurnSetup) -> TurnOutcome:
-        """Run one turn to its outcome. Raises ``Fenced`` when the seat moved and nothing had reached outside.
+    async def run(self, trigger: Trigger, fence: Fence, setup: TurnSetup, journal: TurnJournal) -> TurnOutcome:
+        """Run one turn, or the rest of a journalled one, to its outcome.
+
+        Raises ``Fenced`` when the seat moved and nothing had reached outside.
 
         A seat that moved after a call had reached outside is an unfinished outcome instead: its trigger must not be
         worked again (S-083). A fault of the engine is an outcome too, finished and failed (S-125).
         """
-        scope = self._scope_of(trigger, fence, setup)
+        scope = self._scope_of(trigger, fence, setup, journal)
         facts = scope.events.of_turn
         # The very span that the turn's events carry, so that its parent is the event that woke it (E-182).
         with self._tracer.span(
@@ -91,7 +94,7 @@ class TurnEngine:
         try:
             await scope.events.record(self._started(scope))
             return await Iterations(scope, setup).run(), None
-        except (PhaseBroke, ChainExhausted, ModelFailure, Unavailable, Fenced) as cause:
+        except (PhaseBroke, ChainExhausted, ModelFailure, BudgetExhausted, Unavailable, Fenced) as cause:
             end = broken_by(cause, reached_outside=scope.reached_outside)
             _log.warning("turn_broke", seat=scope.trigger.handle, turn=scope.events.turn_id, error=end.error)
             if end.error_kind == LLM_UNAVAILABLE:
@@ -168,8 +171,8 @@ class TurnEngine:
         )
         await scope.events.tell(unavailable)
 
-    def _scope_of(self, trigger: Trigger, fence: Fence, setup: TurnSetup) -> TurnScope:
-        turn_id = TurnId(str(self._ids.uuid()))
+    def _scope_of(self, trigger: Trigger, fence: Fence, setup: TurnSetup, journal: TurnJournal) -> TurnScope:
+        turn_id = journal.turn_id
         seat = setup.seat
         events = TurnEvents(
             publish=self._publish,
@@ -187,6 +190,7 @@ class TurnEngine:
                 role=seat.name,
                 work_key=trigger.work_key,
             ),
+            journal=journal,
         )
         return TurnScope(
             trigger=trigger,
@@ -197,6 +201,9 @@ class TurnEngine:
             clock=self._clock,
             ids=self._ids,
             tracer=self._tracer,
+            journal=journal,
+            meter=setup.meter,
+            notes=setup.notes,
         )
 
     def _started(self, scope: TurnScope) -> AgentTurnStarted:
@@ -205,6 +212,7 @@ class TurnEngine:
             trigger=scope.summary,
             conversation_key=scope.trigger.conversation_key,
             started_at=self._clock.now(),
+            resumed=scope.journal.resumed,
         )
 
     def _completed(self, scope: TurnScope, end: TurnEnd, started_s: float) -> AgentTurnCompleted:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from crewlet.events.types import TurnGuardBreach
-from crewlet.inbox import Decision, Reply
+from crewlet.inbox import Decision, Opening, Reply
 from crewlet.turns.builtin_submit_review import ReviewDecision, SubmitReview
 from crewlet.turns.builtin_submit_work import SubmitWork, WorkOutcome, WorkSubmission
 from crewlet.turns.builtin_tool_discovery import ActivateTool, ListServerTools
@@ -30,8 +32,7 @@ class Iterations:
     def __init__(self, scope: TurnScope, setup: TurnSetup) -> None:
         self._scope = scope
         self._setup = setup
-        self._executor_system = executor_system(setup)
-        self._reviewer_system = reviewer_system(setup)
+        self._prompts: Mapping[str, str] = {EXECUTE: executor_system(setup), REVIEW: reviewer_system(setup)}
         self._prior: list[PriorIteration] = []
 
     async def run(self) -> TurnEnd:
@@ -41,6 +42,7 @@ class Iterations:
         if depth >= config.delegation_depth_limit:
             breach = Breach("depth_cap", f"this ask is {depth} deep, the limit is {config.delegation_depth_limit}")
             return await self._breached(breach)
+        self._prompts = (await self._scope.journal.open(Opening(prompts=self._prompts))).prompts
         while True:
             iterated = await self._iterate(len(self._prior) + 1)
             if isinstance(iterated, TurnEnd):
@@ -69,7 +71,7 @@ class Iterations:
             phase=EXECUTE,
             iteration=iteration,
             model=setup.executor,
-            system=self._executor_system,
+            system=self._prompts[EXECUTE],
             user=executor_message(scope.trigger, self._prior, now=scope.clock.now()),
             toolbox=Toolbox(
                 work, [*discovery, *setup.tools.builtins()], surface=setup.tools, activated=scope.activated
@@ -96,7 +98,7 @@ class Iterations:
             phase=REVIEW,
             iteration=iteration,
             model=self._setup.reviewer,
-            system=self._reviewer_system,
+            system=self._prompts[REVIEW],
             user=reviewer_message(scope.trigger, submission, executed.executions, self._prior),
             toolbox=Toolbox(submit),
             max_rounds=scope.config.review_max_rounds,

@@ -8,9 +8,10 @@ from typing import Final
 from crewlet.turns.builtin_submit_review import SUBMIT_REVIEW
 from crewlet.turns.builtin_submit_work import SUBMIT_WORK
 from crewlet.turns.builtin_tool_discovery import ACTIVATE_TOOL, LIST_SERVER_TOOLS
+from crewlet.turns.notes import Note
 from crewlet.turns.setup import TurnSetup
 
-__all__ = ["corrective", "executor_system", "reviewer_system"]
+__all__ = ["corrective", "executor_system", "note_message", "reviewer_system"]
 
 _YOUR_TURN: Final = f"""\
 You work in turns. Something woke you: the message below says what and who waits for it. Work it with tool calls; text
@@ -71,6 +72,11 @@ def _executor_sections(setup: TurnSetup) -> Iterator[tuple[str, str]]:
     yield "Human colleagues", _bullets(seat.human_colleagues)
     yield "Your turn", _YOUR_TURN
     yield "Available tools", _tools(setup)
+
+
+def note_message(note: Note) -> str:
+    """A person's note to the running turn, as its model reads it."""
+    return f"A note from {note.by}, sent while you work:\n\n{note.text}"
 
 
 def _tools(setup: TurnSetup) -> str:

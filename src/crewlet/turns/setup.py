@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from crewlet.llm import Model
 from crewlet.tools import ServerSummary, Tool, ToolRow
+from crewlet.turns.meter import Meter, NoMeter
+from crewlet.turns.notes import NoNotes, Notes
 
 __all__ = ["CompanyBrief", "SeatBrief", "ToolSurface", "TurnSetup"]
 
@@ -68,3 +70,5 @@ class TurnSetup:
     executor: Model
     reviewer: Model
     tools: ToolSurface
+    meter: Meter = field(default_factory=NoMeter)
+    notes: Notes = field(default_factory=NoNotes)

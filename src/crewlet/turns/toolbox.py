@@ -55,6 +55,10 @@ class Toolbox:
         """The tool that a call of ``name`` reaches in this phase."""
         return self._fixed.get(name) or self._activated.get(name)
 
+    def builds_state(self, name: str) -> bool:
+        """Whether a call of ``name`` changes what the phase itself knows, so that a replay has to make it again."""
+        return name in (self.finisher.row.name, ACTIVATE_TOOL)
+
     def why_unknown(self, name: str) -> str:
         """What to tell a model that called a name this phase does not offer."""
         served = None if self._surface is None else self._surface.find(name)

@@ -10,11 +10,13 @@ from crewlet.base.errors import Fenced, StoppedByPerson, Unavailable
 from crewlet.events.types import Refusal
 from crewlet.inbox import Decision
 from crewlet.llm import ChainExhausted, FailureKind, ModelFailure, StopReason
+from crewlet.turns.meter import BudgetExhausted
 from crewlet.turns.phase import PhaseBroke
 from crewlet.turns.phase_record import PhaseClosing
 from crewlet.turns.prior_work import PriorIteration
 
 __all__ = [
+    "BUDGET_EXHAUSTED",
     "LLM_UNAVAILABLE",
     "Breach",
     "Breakage",
@@ -25,11 +27,14 @@ __all__ = [
     "guard_after",
 ]
 
-Breakage = PhaseBroke | ChainExhausted | ModelFailure | Unavailable | Fenced
+Breakage = PhaseBroke | ChainExhausted | ModelFailure | BudgetExhausted | Unavailable | Fenced
 """What may break a turn on purpose; anything else that breaks it is a fault of the engine."""
 
 LLM_UNAVAILABLE: Final = "llm_unavailable"
 """The error kind of a turn whose every model failed to answer."""
+
+BUDGET_EXHAUSTED: Final = "budget_exhausted"
+"""The error kind of a turn that was refused a token."""
 
 _HOPELESS: Final = frozenset({FailureKind.BAD_REQUEST, FailureKind.CONTEXT_EXCEEDED})
 
@@ -101,8 +106,9 @@ def broken_by(cause: Breakage, *, reached_outside: bool) -> TurnEnd:
         case ModelFailure():
             kind = str(cause.kind) if cause.kind in _HOPELESS else LLM_UNAVAILABLE
             return _unanswered(error, cause, kind)
-        case Unavailable():
-            return TurnEnd(decision=Decision.FAILED, finished=False, error=error, error_kind="unavailable")
+        case BudgetExhausted() | Unavailable():
+            kind = BUDGET_EXHAUSTED if isinstance(cause, BudgetExhausted) else "unavailable"
+            return TurnEnd(decision=Decision.FAILED, finished=False, error=error, error_kind=kind)
 
 
 def closing_of(end: TurnEnd) -> PhaseClosing:

@@ -16,7 +16,7 @@ from crewlet.base.ids import Ids, TurnId
 from crewlet.base.trace import Trace
 from crewlet.events import Body, Event, new_event
 from crewlet.events.types import ExternalNotification, TriggerSummary
-from crewlet.inbox import Trigger
+from crewlet.inbox import Trigger, TurnJournal
 from crewlet.turns.config import TurnConfig
 from crewlet.turns.setup import SeatBrief
 
@@ -52,9 +52,15 @@ class TurnEvents:
     seat: SeatBrief
     trace: Trace
     of_turn: OfTurn
+    journal: TurnJournal
 
     async def tell(self, body: _B, trace: Trace | None = None, *, smaller: Callable[[_B], Body] | None = None) -> None:
-        """Publish telemetry: a loss is logged and never ends a turn. ``smaller`` cuts a body that is too large."""
+        """Publish telemetry: a loss is logged and never ends a turn. ``smaller`` cuts a body that is too large.
+
+        Says nothing while the turn goes through what a predecessor recorded: that was told then.
+        """
+        if self.journal.replaying:
+            return
         event = self._event(body, trace)
         try:
             await self.publish(topics.event_topic(event.type), event)

@@ -10,11 +10,13 @@ from crewlet.base.fence import Fence
 from crewlet.base.ids import Ids
 from crewlet.base.trace import Trace, child_of
 from crewlet.events.types import TriggerSummary
-from crewlet.inbox import Trigger
+from crewlet.inbox import Trigger, TurnJournal
 from crewlet.llm import Usage
 from crewlet.tools import CallContext, Tool
 from crewlet.tracing import Tracer
 from crewlet.turns.config import TurnConfig
+from crewlet.turns.meter import Meter
+from crewlet.turns.notes import Notes
 from crewlet.turns.phase_record import PhaseRecord
 from crewlet.turns.turn_events import TurnEvents
 
@@ -36,6 +38,9 @@ class TurnScope:
     clock: Clock
     ids: Ids
     tracer: Tracer
+    journal: TurnJournal
+    meter: Meter
+    notes: Notes
     activated: dict[str, Tool] = field(default_factory=dict[str, Tool])
     calls_made: Counter[str] = field(default_factory=Counter[str])
     usage: Usage = field(default_factory=Usage)
@@ -44,6 +49,11 @@ class TurnScope:
     iterations: int = 0
     reached_outside: bool = False
     open_phase: PhaseRecord | None = None
+
+    @property
+    def lane(self) -> str:
+        """What the turn's charges are known by."""
+        return self.events.turn_id
 
     def context_for(self, tool: str, phase: Trace) -> CallContext:
         """The context of the next call of ``tool``, and the call counted."""

@@ -12,7 +12,7 @@ from crewlet.base.fence import Fence, OpenFence, ServingPosture
 from crewlet.coordination import LEDGER, Ledger
 from crewlet.events import Event
 from crewlet.events.types import AgentTurnCompleted, TurnTriggerSkipped
-from crewlet.inbox import SeatInbox, SeatInboxParts, Trigger, TurnOutcome
+from crewlet.inbox import SeatInbox, SeatInboxParts, Trigger, TurnJournal, TurnOutcome
 from crewlet.queue import Ack, Delivery, Subscription
 from crewlet.testing import SeededIds, VirtualClock
 from tests.unit.turns.turn_kit import PlayedModel, PlayedTool, Stage, call, failure, operator_says, says
@@ -31,7 +31,7 @@ class Held:
 
 
 def inbox_over(stage: Stage) -> SeatInbox:
-    async def run_turn(trigger: Trigger, fence: Fence) -> TurnOutcome:
+    async def run_turn(trigger: Trigger, fence: Fence, _: TurnJournal) -> TurnOutcome:
         return await stage.run(trigger, fence)
 
     async def settle(trigger: Trigger, outcome: TurnOutcome) -> None:

@@ -21,7 +21,7 @@ from crewlet.base.trace import Trace
 from crewlet.coordination import LEDGER, Ledger
 from crewlet.events import Body, Event, new_event
 from crewlet.events.types import A2aRequest, AgentSpawned, ExternalNotification, TurnTriggerSkipped
-from crewlet.inbox import Decision, SeatInbox, SeatInboxParts, Trigger, TurnOutcome, UnreadableTrigger
+from crewlet.inbox import Decision, SeatInbox, SeatInboxParts, Trigger, TurnJournal, TurnOutcome, UnreadableTrigger
 from crewlet.queue import Ack, Defer, Delivery, Nak, Outcome, Subscription
 from crewlet.testing import SeededIds, VirtualClock, wait_until
 
@@ -118,7 +118,7 @@ class Node:
         self.steps.append("record")
         await self.ledger.record(handle, ids, turn_id=turn_id, outcome=outcome)
 
-    async def _run_turn(self, trigger: Trigger, fence: Fence) -> TurnOutcome:
+    async def _run_turn(self, trigger: Trigger, fence: Fence, _: TurnJournal) -> TurnOutcome:
         self.steps.append("run")
         self.triggers.append(trigger)
         self.fences.append(fence)

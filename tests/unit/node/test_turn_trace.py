@@ -9,7 +9,7 @@ import pytest
 from crewlet.base.fence import Fence
 from crewlet.base.ids import TurnId
 from crewlet.base.trace import Trace
-from crewlet.inbox import Decision, Trigger, TurnOutcome
+from crewlet.inbox import Decision, NoJournal, Trigger, TurnJournal, TurnOutcome
 from crewlet.node.turn_runner import TurnRunner
 from crewlet.testing import SeededIds
 from crewlet.tracing import trace_of
@@ -31,7 +31,7 @@ class Epoch:
     def setup(self, handle: str, tools: object) -> object:
         return handle, tools
 
-    async def run(self, trigger: Trigger, fence: Fence, setup: object) -> TurnOutcome:
+    async def run(self, trigger: Trigger, fence: Fence, setup: object, journal: TurnJournal) -> TurnOutcome:
         self.found.append(trace_of(IDS))
         return TurnOutcome(turn_id=TurnId("t-1"), decision=Decision.DONE, finished=True)
 
@@ -42,7 +42,7 @@ async def test_a_turn_runs_under_the_trace_of_the_event_that_woke_it_and_nothing
     parts: Any = (lambda: epoch, unused)
     tools: Any = unused
 
-    await TurnRunner(*parts).run(trigger_from(), CountingFence(), tools)
+    await TurnRunner(*parts).run(trigger_from(), CountingFence(), NoJournal(TurnId("turn-1")), tools)
 
     assert epoch.found == [TRIGGER_TRACE]
     assert trace_of(IDS).trace_id != TRIGGER_TRACE.trace_id

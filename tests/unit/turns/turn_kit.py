@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 from crewlet.base.errors import Fenced
 from crewlet.base.fence import Fence
-from crewlet.base.ids import WorkKey
+from crewlet.base.ids import TurnId, WorkKey
 from crewlet.base.trace import Trace
 from crewlet.events import Body, Event, decode, encode, new_event
 from crewlet.events.types import AgentPhaseCompleted, AgentTurnCompleted, ExternalNotification
-from crewlet.inbox import Reply, Trigger, TurnOutcome
+from crewlet.inbox import NoJournal, Reply, Trigger, TurnJournal, TurnOutcome
 from crewlet.llm import (
     AssistantMessage,
     FailureKind,
@@ -217,13 +217,15 @@ class Stage:
     failed_servers: Sequence[str] = ()
     config: TurnConfig = field(default_factory=TurnConfig)
     sink: SpanSink | None = None
+    journal: TurnJournal | None = None
     refuse: Callable[[Event], Exception | None] = lambda _event: None
     published: list[Event] = field(default_factory=list[Event])
 
     async def run(self, trigger: Trigger | None = None, fence: Fence | None = None) -> TurnOutcome:
         clock, ids = VirtualClock(), SeededIds()
         engine = TurnEngine(self._publish, clock, ids, self.config, tracer=Tracer(clock, ids, self.sink))
-        return await engine.run(trigger or trigger_from(), fence or CountingFence(), self.setup())
+        journal = self.journal or NoJournal(TurnId(str(ids.uuid())))
+        return await engine.run(trigger or trigger_from(), fence or CountingFence(), self.setup(), journal)
 
     def setup(self) -> TurnSetup:
         return TurnSetup(
