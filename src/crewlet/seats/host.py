@@ -77,6 +77,7 @@ class Host:
         self._beat = beat
         self._kept: dict[str, KeptSeat] = {}
         self._wanted: tuple[PlacedSeat, ...] = ()
+        self._wanted_handles: frozenset[str] = frozenset()
         self._draining = False
         self._withdrawn = ""
         self._renew_now = asyncio.Event()
@@ -162,7 +163,7 @@ class Host:
 
     async def start(self, seats: Iterable[PlacedSeat]) -> None:
         """Say that this node is there, claim what a first pass claims, and keep both going; returns after that pass."""
-        self._wanted = tuple(seats)
+        self._want(tuple(seats))
         await self._presence.keep()
         # Beside the claims, never behind them: a seat may take minutes to be established, and no other may go stale.
         self._tasks.start("heartbeat", self._keep_beating())
@@ -178,7 +179,7 @@ class Host:
         """
         wanted = tuple(seats)
         if wanted != self._wanted:
-            self._wanted = wanted
+            self._want(wanted)
             self._sweep_now.set()
         for kept in [each for handle, each in self._kept.items() if handle in anew and each.held]:
             kept.release(ReleaseMode.VOLUNTARY, "applied")
@@ -281,15 +282,19 @@ class Host:
     def _keeping(self, handle: str) -> KeptSeat:
         return self._kept.setdefault(handle, KeptSeat(handle, self._around))
 
+    def _want(self, seats: tuple[PlacedSeat, ...]) -> None:
+        self._wanted, self._wanted_handles = seats, frozenset(seat.handle for seat in seats)
+
     def _handles(self) -> list[str]:
         return [seat.handle for seat in self._wanted]
 
     def _said(self) -> dict[str, Any]:
-        placeable = {seat.handle for seat in self._wanted} - {seat.handle for seat in self._sweep.unplaceable}
+        lonely = {seat.handle for seat in self._sweep.unplaceable}
+        placeable = [handle for handle in self._kept if handle in self._wanted_handles and handle not in lonely]
         return {
             "roles": [*self._config.roles],
             "labels": dict(self._config.labels),
-            "seats_held": sum((kept.held or kept.undead) and kept.handle in placeable for kept in self._kept.values()),
+            "seats_held": sum(self._kept[handle].held or self._kept[handle].undead for handle in placeable),
             "withdrawn": bool(self._withdrawn),
             "status": dict(self._status()),
         }

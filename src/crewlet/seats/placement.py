@@ -6,9 +6,9 @@ Every node does the same sums over the same presence rows and comes to terms wit
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from crewlet.base import limits
 
@@ -104,18 +104,7 @@ def allowances(
     A share is the group's size over the live nodes that match it, rounded up, so that the shares cover the group.
     Stuck seats are charged first; what is left goes to the groups with the fewest matching nodes first.
     """
-    if not me.counts:
-        return dict.fromkeys(groups, 0)
-    shares = {
-        placement: _ceil(len(handles), _matching(placement, nodes)) if placement.fits(me) else 0
-        for placement, handles in groups.items()
-    }
-    left = max(sum(shares.values()) - stuck, 0)
-    allowed: dict[Placement, int] = {}
-    for placement in _most_constrained_first(groups, nodes):
-        allowed[placement] = min(shares[placement], left)
-        left -= allowed[placement]
-    return allowed
+    return _allowances(groups, _homes(groups, nodes), me, stuck=stuck)
 
 
 def plan_pass(
@@ -125,30 +114,35 @@ def plan_pass(
     *,
     held: Collection[str],
     stuck: Collection[str],
-    hints: Mapping[str, str],
+    hints: Mapping[str, str] | None,
 ) -> Pass:
     """What ``me`` (one of ``nodes``) should claim and give back, holding ``held`` and not getting rid of ``stuck``.
 
+    ``held``: in the order in which they were claimed. What came last goes first: a seat that a restarting node left
+    behind returns to it, and no other has to move.
     ``hints`` say which node had a seat last. Seats of one group are tried in an order of each node's own, those that
-    it had before first, so that nodes which start together do not all try the same seat (S-021).
+    it had before first, so that nodes which start together do not all try the same seat (S-021). Without hints the
+    claims are in no order: for who only asks whether there is anything to claim.
     """
     placement_of = {seat.handle: seat.placement for seat in seats}
     groups = groups_of(seats)
-    order = _most_constrained_first(groups, nodes)
-    allowed = allowances(groups, nodes, me, stuck=len(stuck))
-    mine = [handle for handle in held if handle in placement_of and placement_of[handle].fits(me)]
-    count = Counter(placement_of[handle] for handle in mine)
+    homes = _homes(groups, nodes)
+    order = _most_constrained_first(homes)
+    allowed = _allowances(groups, homes, me, stuck=len(stuck))
+    mine = groups_of(PlacedSeat(handle, placement_of[handle]) for handle in held if handle in placement_of)
+    mine = {placement: handles for placement, handles in mine.items() if placement.fits(me)}
+    count = {placement: len(mine.get(placement, ())) for placement in groups}
     taken = {*held, *stuck}
-    unplaceable = unplaceable_seats(seats, nodes)
+    unplaceable = _without_home(seats, homes)
     full = sum(node.seats_held for node in nodes) >= len(seats) - len(unplaceable)
     claims = [
         (allowed[placement] - count[placement], _in_own_order(groups[placement], me, taken, hints))
         for placement in order
-        if allowed[placement] > count[placement]
+        if not full and allowed[placement] > count[placement]
     ]
     return Pass(
-        claims=() if full else tuple((room, handles) for room, handles in claims if handles),
-        releases=_surplus(reversed(order), allowed, groups, frozenset(mine)) if me.counts else tuple(mine),
+        claims=tuple((room, handles) for room, handles in claims if handles),
+        releases=tuple(_surplus(reversed(order), allowed, mine)) if me.counts else tuple(chain(*mine.values())),
         misplaced=tuple(handle for handle in held if handle in placement_of and not placement_of[handle].fits(me)),
         gone=tuple(handle for handle in held if handle not in placement_of),
         unplaceable=unplaceable,
@@ -156,42 +150,62 @@ def plan_pass(
     )
 
 
-def unplaceable_seats(seats: Iterable[PlacedSeat], nodes: Collection[FleetNode]) -> tuple[PlacedSeat, ...]:
+def unplaceable_seats(seats: Sequence[PlacedSeat], nodes: Collection[FleetNode]) -> tuple[PlacedSeat, ...]:
     """The seats that no live node may run (S-032)."""
-    return tuple(seat for seat in seats if _matching(seat.placement, nodes) == 0)
+    return _without_home(seats, _homes((seat.placement for seat in seats), nodes))
+
+
+def _homes(placements: Iterable[Placement], nodes: Collection[FleetNode]) -> dict[Placement, int]:
+    """For each placement the number of live nodes that may run its seats: counted once, whatever the seats' number."""
+    counting = [node for node in nodes if node.counts]
+    return {placement: sum(placement.fits(node) for node in counting) for placement in {*placements}}
+
+
+def _without_home(seats: Iterable[PlacedSeat], homes: Mapping[Placement, int]) -> tuple[PlacedSeat, ...]:
+    lonely = {placement for placement, nodes in homes.items() if not nodes}
+    return tuple(seat for seat in seats if seat.placement in lonely) if lonely else ()
+
+
+def _allowances(
+    groups: Mapping[Placement, Sequence[str]], homes: Mapping[Placement, int], me: FleetNode, *, stuck: int
+) -> dict[Placement, int]:
+    if not me.counts:
+        return dict.fromkeys(groups, 0)
+    shares = {
+        placement: _ceil(len(handles), homes[placement]) if placement.fits(me) else 0
+        for placement, handles in groups.items()
+    }
+    left = max(sum(shares.values()) - stuck, 0)
+    allowed: dict[Placement, int] = {}
+    for placement in _most_constrained_first(homes):
+        allowed[placement] = min(shares[placement], left)
+        left -= allowed[placement]
+    return allowed
 
 
 def _surplus(
-    order: Iterable[Placement],
-    allowed: Mapping[Placement, int],
-    groups: Mapping[Placement, Sequence[str]],
-    mine: frozenset[str],
-) -> tuple[str, ...]:
+    order: Iterable[Placement], allowed: Mapping[Placement, int], mine: Mapping[Placement, Sequence[str]]
+) -> Iterable[str]:
     """What is held above the allowances, the least constrained groups first (S-023, S-024)."""
-    surplus: list[str] = []
-    for placement in order:
-        in_group = [handle for handle in groups[placement] if handle in mine]
-        surplus.extend(in_group[allowed[placement] :])
-    return tuple(surplus[: limits.SEAT_RELEASES_PER_SWEEP])
+    surplus = (handle for placement in order for handle in reversed(mine.get(placement, ())[allowed[placement] :]))
+    return islice(surplus, limits.SEAT_RELEASES_PER_SWEEP)
 
 
 def _in_own_order(
-    handles: Sequence[str], me: FleetNode, taken: Collection[str], hints: Mapping[str, str]
+    handles: Sequence[str], me: FleetNode, taken: Collection[str], hints: Mapping[str, str] | None
 ) -> tuple[str, ...]:
     free = [handle for handle in handles if handle not in taken]
-    return tuple(sorted(free, key=lambda handle: (hints.get(handle) != me.node_id, _scattered(me.node_id, handle))))
+    if hints is not None:
+        free.sort(key=lambda handle: (hints.get(handle) != me.node_id, _scattered(me.node_id, handle)))
+    return tuple(free)
 
 
 def _scattered(node_id: str, handle: str) -> bytes:
     return hashlib.sha256(f"{node_id}\0{handle}".encode()).digest()
 
 
-def _most_constrained_first(groups: Iterable[Placement], nodes: Collection[FleetNode]) -> list[Placement]:
-    return sorted(groups, key=lambda placement: (_matching(placement, nodes), placement == ANYWHERE, placement))
-
-
-def _matching(placement: Placement, nodes: Collection[FleetNode]) -> int:
-    return sum(node.counts and placement.fits(node) for node in nodes)
+def _most_constrained_first(homes: Mapping[Placement, int]) -> list[Placement]:
+    return sorted(homes, key=lambda placement: (homes[placement], placement == ANYWHERE, placement))
 
 
 def _ceil(seats: int, nodes: int) -> int:

@@ -88,6 +88,15 @@ def test_surplus_is_given_back_two_at_a_time_from_the_least_constrained_group() 
     assert {*plan.releases} < {seat.handle for seat in company if seat.placement == ANYWHERE}
 
 
+def test_what_was_claimed_last_is_given_back_first() -> None:
+    """What a restarting node left behind goes home, and nothing else moves."""
+    a, b = fleet("a", "b")
+
+    plan = planned(seats(6), [a, b], a, held=["s4", "s5", "s3", "s0", "s1"])
+
+    assert plan.releases == ("s1", "s0")
+
+
 def test_a_node_at_its_share_has_no_room_for_what_it_gave_back() -> None:
     a, b = fleet("a", "b")
 
