@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from crewlet.base import limits
 from crewlet.base.clock import SystemClock
 from crewlet.seats import EXIT_WEDGED
 from crewlet.testing.engine_files import EngineFiles, write_engine_files
@@ -22,6 +24,19 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 Json = dict[str, Any]
 TTL_S = 6
 SEATS = ("ceo", "cto", "dev", "ops")
+
+
+DIES_OF_WHAT_IT_ROUTES = """
+import os, signal, sys
+from crewlet.cli import main
+from crewlet.notify.service import NotificationService
+
+async def handle(self, delivery):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+NotificationService.handle = handle
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 @pytest.fixture
@@ -100,6 +115,32 @@ async def test_a_node_that_ends_hands_its_seats_over_without_a_lapse(broker: str
 
         epochs = await second.api.get("/coordination/epochs", **{"class": "seat"})
         assert all(record["value"]["released"] == record["value"]["epoch"] - 1 for record in epochs["records"])
+
+
+async def test_what_a_node_was_routing_when_it_was_killed_is_routed_by_a_live_peer_within_a_lease(
+    broker: str, tmp_path: Path
+) -> None:
+    """No node starts meanwhile: nothing but the clock of the work queue gives it back."""
+    dies = (sys.executable, "-c", DIES_OF_WHAT_IT_ROUTES, "run")
+    async with (
+        running_engine(await node_files(tmp_path / "b", broker, "b")) as second,
+        running_engine(await node_files(tmp_path / "a", broker, "a"), command=dies) as first,
+    ):
+        sent: list[str] = []
+
+        async def died() -> bool:
+            sent.append(await second.api.send("ceo", f"Hi {len(sent)}"))
+            return first.exit_code is not None
+
+        await wait_until(died, what="the first node's end", timeout_s=20)
+        clock = SystemClock()
+        died_at_s = clock.elapsed_s()
+        answers = [await second.api.final_message(message, timeout_s=60) for message in sent]
+        took_s = clock.elapsed_s() - died_at_s
+
+        assert [answer["answer"] for answer in answers] == [f"You said: Hi {number}" for number in range(len(sent))]
+        # The seat itself may have been the dead node's: a lease, a sweep, a second for the turns.
+        assert took_s < TTL_S + limits.SEAT_SWEEP_EVERY_S + 1.0
 
 
 async def test_a_node_that_was_stopped_past_its_leases_acts_on_nothing_any_more(broker: str, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from crewlet.base.logging import configure_logging
 from crewlet.base.standard_streams import LastingStream
 from crewlet.cli.client import environment
 from crewlet.cli.own_name import own_name
+from crewlet.cli.suspension import Suspension
 from crewlet.config import (
     ApiConfig,
     LoadedCompany,
@@ -58,22 +59,24 @@ def run(options: argparse.Namespace) -> int:
     configure_logging(logging.level, logging.format)
     company_file = Path(options.company or _COMPANY_FILE)
     company = _company(company_file, named=bool(options.company))
+    suspension = Suspension()
     settings = NodeSettings(
         config=node_file.config,
         company=CompanySource(company.organization, company_file.resolve().parent, variables, company.text),
         environment=environment(),
         clock=SystemClock(),
         ids=RandomIds(),
-        watchdog=lambda threshold_s: Watchdog(SystemClock(), threshold_s=threshold_s),
+        watchdog=lambda threshold_s: suspension.watched_by(Watchdog(SystemClock(), threshold_s=threshold_s)),
     )
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(_serve(settings))
+        return runner.run(_serve(settings, suspension))
 
 
-async def _serve(settings: NodeSettings) -> int:
+async def _serve(settings: NodeSettings, suspension: Suspension) -> int:
     # The web framework takes half a second to import; it comes in beside the boot, off the loop.
     warmed = asyncio.get_running_loop().run_in_executor(None, importlib.import_module, "crewlet.api.app")
     stop = _Stop()
+    suspension.listen()
     try:
         async with AsyncExitStack() as stack:
             node = await Node.boot(settings)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crewlet.backends.nats import DeadLetterBox, JetStreamQueue
+from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.ids import Ids
 from crewlet.config import NodeConfig, StreamConfig, prepare_data_directory
 from crewlet.coordination import CHANNELS, LEDGER, Channels, Ledger, RecordStore
+from crewlet.coordination.slots import LEASES
 from crewlet.node.bring_up import bring_up_s, brought_up
 from crewlet.node.broker_access import BrokerAccess, open_broker
 from crewlet.node.broker_writes import BrokerWrites
 from crewlet.node.seat_activity import SeatActivities
 from crewlet.node.shared_stores import open_stores
+from crewlet.notify import inbound_subscription
 from crewlet.queue import DeadLetters, QueueConfig, Subscription
 from crewlet.store import BucketMarks, Database, EventLog
 
@@ -37,7 +40,10 @@ class Stranded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """All that knows nothing of the company yet, started. What the queue publishes is written to the event log."""
+    """All that knows nothing of the company yet, started. What the queue publishes is written to the event log.
+
+    ``lease_ttl_s`` is the TTL in force, whoever set it (C-113, C-115): a claim for longer would be refused.
+    """
 
     access: BrokerAccess
     queue: JetStreamQueue
@@ -49,6 +55,7 @@ class Ground:
     channels: Channels
     activities: SeatActivities
     on_stranded: Stranded
+    lease_ttl_s: float
 
 
 async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExitStack) -> Ground:
@@ -60,11 +67,12 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
     event_log = EventLog(database)
     stack.push_async_callback(event_log.close)
     stranded, activities = Stranded(), SeatActivities()
+    ack_waits: dict[Subscription, float] = {}
     queue = JetStreamQueue(
         access.connection,
         access.api,
         node=config.node_id,
-        config=_queue_config(config.stream),
+        config=replace(_queue_config(config.stream), ack_waits=ack_waits),
         storage=access.storage,
         on_stranded=stranded,
     )
@@ -88,6 +96,10 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
         )
 
     stores = await brought_up("buckets", stores_opened, within_s=patience_s)
+    in_force = None if config.coordination == "local" else stores[LEASES.name].age_s
+    lease_ttl_s = config.lease_ttl_s if in_force is None else in_force
+    # Known only now, and early enough: no mailbox is made before the ground is laid.
+    ack_waits[inbound_subscription()] = min(lease_ttl_s, limits.ACK_WAIT_S)
     return Ground(
         access=access,
         queue=queue,
@@ -99,6 +111,7 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
         channels=Channels(stores[CHANNELS.name]),
         activities=activities,
         on_stranded=stranded,
+        lease_ttl_s=lease_ttl_s,
     )
 
 

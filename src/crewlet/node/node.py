@@ -19,6 +19,7 @@ from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
 from crewlet.base.trace import Trace, child_of, fresh_trace
 from crewlet.config import NodeConfig
+from crewlet.coordination.lease_names import resource_member
 from crewlet.coordination.slots import LEASES
 from crewlet.events import Body, Event, new_event
 from crewlet.events.types import InboundDelivery, OrgStarted, OrgStopped, RawWebhook
@@ -99,15 +100,16 @@ class Node(NodeFace):
             return cls(settings, parts, stack.pop_all())
 
     async def start_seats(self) -> None:
-        """Take up what a dead predecessor left, route what arrives, then claim every seat and attach its inbox last."""
+        """Say that this node is there, claim seats and attach each one's inbox last, then route what arrives."""
         parts = self._parts
         parts.ground.on_stranded.handler = self._give_back_stranded
-        if self._routes:
-            await parts.ground.queue.release_held(inbound_subscription())
-            await parts.ground.queue.subscribe(inbound_subscription(), parts.notifications.handle)
         organization = self._parts.company.organization()
         parts.liveness.start()
         await parts.host.start(placed_seats(organization))
+        if self._routes:
+            # Behind this node's presence: a peer that sees none takes what anybody holds for a dead node's.
+            await self._free_inbound()
+            await parts.ground.queue.subscribe(inbound_subscription(), parts.notifications.handle)
         self._started = True
         if parts.fleet_company is not None:
             in_force = parts.company
@@ -318,10 +320,26 @@ class Node(NodeFace):
         return remove
 
     def _give_back_stranded(self, subscription: Subscription) -> None:
+        if self._draining:
+            return
         handle = topics.inbox_handle(subscription.topic)
-        ours = subscription == inbound_subscription() or (handle is not None and self._parts.host.epoch_of(handle))
-        if ours and not self._draining:
+        if subscription == inbound_subscription():
+            self._tasks.start("free_inbound", self._free_inbound())
+        elif handle is not None and self._parts.host.epoch_of(handle):
             self._tasks.start("give_back_stranded", self._parts.ground.queue.release_held(subscription))
+
+    async def _free_inbound(self) -> None:
+        """Have what a dead node held of the work queue at once where this node is alone; peers might be at work on it.
+
+        Where they are, or where nobody can say, the mailbox's own clock gives it back, within a lease's length.
+        """
+        try:
+            present = await self._parts.leases.held("node")
+            others = [lease for lease in present if resource_member(lease.resource) != self._settings.config.node_id]
+            if not others:
+                await self._parts.ground.queue.release_held(inbound_subscription())
+        except Unavailable as error:
+            _log.warning("inbound_not_freed", error=str(error))
 
     def _event(self, body: Body, trace: Trace) -> Event:
         settings = self._settings

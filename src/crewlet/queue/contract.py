@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -75,9 +75,13 @@ class QueueConfig:
 
     Of the byte limits, each of one stream and not of all, 0 takes what ships, or less where the broker has less to
     grant; one that is set is what the stream gets, or the process does not start.
+
+    ``ack_waits`` are the mailboxes whose ack clock is another than ``ack_wait_s``: those that no lease guards, where
+    what a dead holder had can come back by the clock alone. Read whenever a mailbox is made, repaired or attached.
     """
 
     ack_wait_s: float = limits.ACK_WAIT_S
+    ack_waits: Mapping[Subscription, float] = field(default_factory=dict[Subscription, float])
     max_deliver: int = limits.MAX_DELIVER
     nak_backoff_first_s: float = limits.NAK_BACKOFF_FIRST_S
     nak_backoff_max_s: float = limits.NAK_BACKOFF_MAX_S
@@ -86,7 +90,12 @@ class QueueConfig:
     event_max_bytes: int = 0
     config_max_bytes: int = 0
     dead_letter_max_bytes: int = 0
+    journal_max_bytes: int = 0
     replicas: int = 1
+
+    def ack_wait_of(self, subscription: Subscription) -> float:
+        """Seconds after which what a holder fetched and never spoke of again is delivered to somebody else."""
+        return self.ack_waits.get(subscription, self.ack_wait_s)
 
 
 def nak_backoff_s(config: QueueConfig, deliveries: int) -> float:

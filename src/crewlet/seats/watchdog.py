@@ -5,7 +5,8 @@ from __future__ import annotations
 import faulthandler
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Final, Protocol
 
 from crewlet.base import limits
@@ -48,9 +49,10 @@ class Watchdog:
 
     ``threshold_s`` is the lease TTL in force, not a knob of its own. A duty that has ended is taken off with
     :meth:`forget`: what is gone holds nothing, and when nothing is watched the watchdog stands down. It is disarmed for
-    the whole of a shutdown. The clock counts sleep; when the watcher itself slept past the threshold (a lid was closed,
-    the process was stopped), that says nothing of the others: each gets the threshold anew. What slept acts on no seat
-    before it has renewed it, whether or not it is ended.
+    the whole of a shutdown. The clock counts sleep; when the watcher itself did not look for a good part of the
+    threshold (a lid was closed, the process was stopped), that says nothing of the others: each gets the threshold
+    anew. What slept acts on no seat before it has renewed it, whether or not it is ended. The backstop knows nothing of
+    this: a process that is stopped behind its back for longer than that waits ends as it goes on; see :meth:`paused`.
     """
 
     def __init__(
@@ -103,6 +105,16 @@ class Watchdog:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(limits.WATCHDOG_JOIN_S)
 
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Stop the process in here, and it may go on whenever it likes."""
+        self._backstop.disarm()
+        try:
+            yield
+        finally:
+            if self._thread is not None and not self._stopped.is_set() and self._beats:
+                self._backstop.rearm(self._backstop_s)
+
     @property
     def _backstop_s(self) -> float:
         return self._threshold_s * limits.WATCHDOG_BACKSTOP_FACTOR
@@ -111,7 +123,7 @@ class Watchdog:
         looked_at_s = self._clock.elapsed_s()
         while not self._stopped.wait(self.beat_every_s):
             now_s = self._clock.elapsed_s()
-            slept = now_s - looked_at_s >= self._threshold_s
+            slept = now_s - looked_at_s >= self._threshold_s * limits.WATCHDOG_OVERSLEPT_FRACTION
             looked_at_s = now_s
             with self._lock:
                 if slept:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 import textwrap
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+import psutil
 import pytest
 
+from crewlet.base.clock import SystemClock
 from crewlet.seats.watchdog import EXIT_WEDGED, Watchdog, overdue
+from crewlet.testing.waiting import wait_until
 
 BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -39,11 +43,13 @@ class HandClock:
     """A clock that a test sets."""
 
     elapsed: float = 0.0
+    reads: int = 0
 
     def now(self) -> datetime:
         return BEGIN
 
     def elapsed_s(self) -> float:
+        self.reads += 1
         return self.elapsed
 
 
@@ -76,10 +82,18 @@ class Watched:
         self.ended.set()
 
     def let_pass(self, seconds: float) -> None:
-        """In steps shorter than the threshold, each long enough for the watcher to have looked."""
-        for _ in range(round(seconds / 0.05)):
-            self.clock.elapsed += 0.05
-            self.ended.wait(0.03)
+        """In steps that the watcher keeps up with: it has looked after each."""
+        for _ in range(round(seconds / 0.02)):
+            self.clock.elapsed += 0.02
+            self.let_look()
+
+    def let_look(self) -> None:
+        """Return once the watcher has looked, or will look no more."""
+        reads = self.clock.reads
+        for _ in range(10):
+            if self.clock.reads > reads + 1 or self.ended.is_set():
+                return
+            self.ended.wait(0.005)
 
 
 def test_a_duty_that_stands_still_ends_the_process() -> None:
@@ -125,10 +139,27 @@ def test_after_the_machine_slept_a_duty_has_the_threshold_anew() -> None:
     watched = Watched()
     watched.watchdog.beat("heartbeat")
     watched.watchdog.arm()
-    watched.ended.wait(0.03)
+    watched.let_look()
 
     watched.clock.elapsed += 3600.0
-    watched.ended.wait(0.1)
+    watched.let_look()
+    alive = not watched.said
+    watched.let_pass(0.2)
+    watched.watchdog.disarm()
+
+    assert alive
+    assert len(watched.said) == 1
+
+
+def test_a_stop_that_is_shorter_than_a_lease_does_not_end_a_duty_that_had_not_just_beaten() -> None:
+    watched = Watched()
+    watched.watchdog.beat("heartbeat")
+    watched.watchdog.arm()
+    watched.let_look()
+    watched.let_pass(0.04)
+
+    watched.clock.elapsed += 0.09
+    watched.let_look()
     alive = not watched.said
     watched.let_pass(0.2)
     watched.watchdog.disarm()
@@ -178,6 +209,52 @@ async def test_native_code_that_holds_the_interpreter_ends_with_code_1_and_its_s
 
     assert code == 1
     assert "in main" in err
+
+
+STOPPED = """
+    import asyncio, os, signal
+    from crewlet.base.clock import SystemClock
+    from crewlet.cli.suspension import Suspension
+    from crewlet.seats.watchdog import Watchdog
+
+    async def main() -> None:
+        suspension = Suspension()
+        watchdog = suspension.watched_by(Watchdog(SystemClock(), threshold_s=0.5))
+        suspension.listen()
+        watchdog.beat("heartbeat")
+        watchdog.arm()
+        print(flush=True)
+        for _ in range(40):
+            await asyncio.sleep(0.05)
+            watchdog.beat("heartbeat")
+        {then}
+
+    asyncio.run(main())
+    """
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("then", "code"), [("watchdog.disarm()", 0), ("__import__('time').sleep(30)", EXIT_WEDGED)])
+async def test_a_process_stopped_by_its_terminal_goes_on_and_is_watched_again(then: str, code: int) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        textwrap.dedent(STOPPED).format(then=then),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    await process.stdout.readline()
+    clock = SystemClock()
+
+    process.send_signal(signal.SIGTSTP)
+    await wait_until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_STOPPED, what="the stop")
+    stopped_at_s = clock.elapsed_s()
+    await wait_until(lambda: clock.elapsed_s() > stopped_at_s + 1.0, what="a stop of twice the threshold")
+    process.send_signal(signal.SIGCONT)
+
+    async with asyncio.timeout(20):
+        assert await process.wait() == code
 
 
 async def run(script: str) -> tuple[int | None, str]:

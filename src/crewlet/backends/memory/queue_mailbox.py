@@ -63,6 +63,10 @@ class MemoryMailbox:
             self._waiting.append(Mail(message))
 
     @property
+    def _ack_wait_s(self) -> float:
+        return self.config.ack_wait_of(self.subscription)
+
+    @property
     def asker_count(self) -> int:
         """How many holders are waiting for mail."""
         return len(self._askers)
@@ -157,7 +161,7 @@ class MemoryMailbox:
             self._forget(held.mail.message)
         else:
             loop = asyncio.get_running_loop()
-            self._clocks[sequence] = loop.call_later(self.config.ack_wait_s, self._run_out, held)
+            self._clocks[sequence] = loop.call_later(self._ack_wait_s, self._run_out, held)
 
     def leave(self, holder: Holder) -> None:
         """``holder`` is no longer attached; the clocks of what it still holds run."""
@@ -170,7 +174,7 @@ class MemoryMailbox:
         loop = asyncio.get_running_loop()
         for sequence, held in self._held.items():
             if held.holder is holder and sequence not in self._clocks:
-                end_s = ack_clock_end_s(held.since_s, loop.time(), self.config.ack_wait_s)
+                end_s = ack_clock_end_s(held.since_s, loop.time(), self._ack_wait_s)
                 self._clocks[sequence] = loop.call_at(end_s, self._run_out, held)
 
     def find(self, in_hand: Iterable[Held]) -> None:

@@ -41,7 +41,7 @@ def mailbox_settings(subscription: Subscription, config: QueueConfig) -> Consume
         durable_name=topics.durable_name(subscription.topic, subscription.group),
         deliver_policy="all",
         ack_policy="explicit",
-        ack_wait=ns(config.ack_wait_s),
+        ack_wait=ns(config.ack_wait_of(subscription)),
         max_deliver=config.max_deliver,
         max_ack_pending=limits.ACK_PENDING_MAX,
         filter_subject=subscription.topic,

@@ -67,7 +67,7 @@ class AttachmentParts:
 class Attachment(ABC):
     """Works one mailbox until it is detached: one unit of work, settled, before the next is fetched.
 
-    While a unit is worked the ack clocks of what it holds are started again every third of ``ack_wait_s``: the clock
+    While a unit is worked the ack clocks of what it holds are started again every third of their length: the clock
     is there for holders that died, and a long turn must not run twice because it outlasted it. A detached attachment
     extends nothing, so what its handler still holds comes back when the clock runs out or a successor releases it.
 
@@ -93,7 +93,7 @@ class Attachment(ABC):
             timing=parts.timing,
             silence=parts.silence,
         )
-        self._ack_clock = AckClock(self._config.ack_wait_s, self._extend)
+        self._ack_clock = AckClock(self._config.ack_wait_of(subscription), self._extend)
         self.releasing = asyncio.Lock()
         self._detached = False
         self._holds: set[str] = set()

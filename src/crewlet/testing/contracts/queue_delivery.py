@@ -154,6 +154,41 @@ class ServingOrder(Contract):
         busy.release.set()
         await queue.emptied(queue.inbox())
 
+    @needs(Capability.ACK_CLOCK)
+    async def test_a_mailbox_with_a_clock_of_its_own_gives_back_by_that(self, queue: QueueHarness) -> None:
+        first, second = await queue.client("first"), await queue.client("second")
+        busy, handler = Busy(), Recorder()
+        await first.subscribe(queue.unguarded(), busy)
+        await first.publish(queue.unguarded().topic, event("m1"))
+        await busy.at_work()
+        await queue.crash(first)
+        crashed_at_s = queue.now_s()
+
+        await second.subscribe(queue.unguarded(), handler)
+        await queue.advance(queue.config.ack_wait_of(queue.unguarded()))
+
+        await handler.handled(1)
+        assert handler.started_at_s[0] - crashed_at_s < queue.config.ack_wait_s / 2
+
+    @needs(Capability.ACK_CLOCK)
+    async def test_a_handler_that_outlasts_a_clock_of_its_mailboxs_own_keeps_its_message(
+        self, queue: QueueHarness
+    ) -> None:
+        first, second = await queue.client("first"), await queue.client("second")
+        busy, other = Busy(), Recorder()
+        await first.subscribe(queue.unguarded(), busy)
+        await first.publish(queue.unguarded().topic, event("m1"))
+        await busy.at_work()
+        await second.subscribe(queue.unguarded(), other)
+
+        await queue.advance(1.5 * queue.config.ack_wait_of(queue.unguarded()))
+        await first.publish(queue.unguarded().topic, event("m2"))
+
+        await other.handled(1)
+        assert other.ids == ["m2"]
+        busy.release.set()
+        await queue.emptied(queue.unguarded())
+
 
 class Outcomes(Contract):
     """What becomes of a message that was handed over."""

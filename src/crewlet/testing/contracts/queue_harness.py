@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Final
 
@@ -23,6 +23,7 @@ SCALED: Final = QueueConfig(
 
 _FIRST_EVENT_AT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _CASES: Final = itertools.count(1)
+_UNGUARDED_FRACTION: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,8 @@ class QueueHarness(ABC):
     """How long nothing may happen before a case believes that nothing will."""
 
     def __init__(self, config: QueueConfig = SCALED) -> None:
-        self.config = config
         self._case = next(_CASES)
+        self.config = replace(config, ack_waits={self.unguarded(): config.ack_wait_s / _UNGUARDED_FRACTION})
 
     @abstractmethod
     async def client(self, node: str = "one") -> EventQueue:
@@ -87,6 +88,10 @@ class QueueHarness(ABC):
         """A seat's inbox that no other case uses."""
         handle = f"{seat}-{self._case}"
         return Subscription(topics.agent_inbox(handle), topics.inbox_group(handle))
+
+    def unguarded(self) -> Subscription:
+        """A mailbox of this case whose ack clock is a third of the others'."""
+        return self.inbox("unguarded")
 
     def event_topic(self, kind: str) -> str:
         """A topic among the recorded events that no other case uses; ``kind`` may have dots."""

@@ -62,6 +62,31 @@ class ClocksAreNotExtended(OutcomeFault):
                 await other.twin.release_held(subscription)
 
 
+class OneClockForAll(QueueSaboteur):
+    """Every mailbox has the same ack clock."""
+
+    caught_by = ServingOrder.test_a_mailbox_with_a_clock_of_its_own_gives_back_by_that
+
+    async def subscribe(self, subscription: Subscription, handler: Handler) -> None:
+        await self.twin.subscribe(Subscription(subscription.topic, f"{subscription.group}-slow"), handler)
+
+
+class OwnClocksAreNotExtended(OutcomeFault):
+    """A handler at work loses its message to a clock that is its mailbox's own."""
+
+    caught_by = ServingOrder.test_a_handler_that_outlasts_a_clock_of_its_mailboxs_own_keeps_its_message
+
+    def handed(self, delivery: Delivery) -> Delivery:
+        self.tasks.start("clock", self._run_out(delivery.subscription))
+        return delivery
+
+    async def _run_out(self, subscription: Subscription) -> None:
+        await asyncio.sleep(1.0)
+        for other in self.shared.clients:
+            if other is not self:
+                await other.twin.release_held(subscription)
+
+
 class ReleaseDoesNothing(QueueSaboteur):
     """A dead holder's mail waits for the ack clock."""
 
@@ -106,6 +131,8 @@ HOLDER_FAULTS: tuple[type[QueueSaboteur], ...] = (
     TheFirstAttachmentIsTheOnly,
     SuccessorsDoNotWait,
     ClocksAreNotExtended,
+    OneClockForAll,
+    OwnClocksAreNotExtended,
     ReleaseDoesNothing,
     ReleaseIsFree,
     ReleaseTakesAll,
