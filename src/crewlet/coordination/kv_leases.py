@@ -21,6 +21,7 @@ from crewlet.coordination.leases import LEASE_PROTOCOL, ClaimRefused, Hint, Leas
 from crewlet.coordination.protocol_gate import ProtocolGate
 from crewlet.coordination.records.codec import encode_record
 from crewlet.coordination.records.epochs import Epochs
+from crewlet.coordination.renewed_tenures import RenewedTenures
 
 __all__ = ["KvLeases"]
 
@@ -64,6 +65,7 @@ class KvLeases:
         self._gate = ProtocolGate(leases, protocol=protocol)
         self._tasks = Tasks("leases")
         self._released: dict[str, _Released] = {}
+        self._renewed = RenewedTenures()
 
     async def claim(
         self,
@@ -93,11 +95,16 @@ class KvLeases:
         raise Unavailable(f"{resource!r}: claimed and given back under every attempt to claim it")
 
     async def renew(self, lease: Lease, *, ttl_s: float, data: Mapping[str, Any] | None = None) -> Lease | None:
-        """Extend a live tenure of this owner and epoch."""
+        """Extend a live tenure of this owner and epoch.
+
+        A thousand seats are renewed every few seconds, so what this process wrote last is not read again: the write
+        goes over that very revision or fails, and then the leader is asked what stands.
+        """
         self._check_ttl(lease.resource, ttl_s)
         store = self._store_of(lease.resource)
         for _ in range(limits.RECORD_CHANGE_ATTEMPTS_MAX):
-            standing = await self._standing(lease)
+            standing = await self._last_renewed(lease) or await self._standing(lease)
+            self._renewed.forget(lease.resource)
             if standing is None or self._is_released(lease):
                 return None
             said = renewed(standing.said, ttl_s=ttl_s, data=data)
@@ -105,12 +112,15 @@ class KvLeases:
                 record = await store.update(standing.record.key, encode_record(said), expected=standing.record.revision)
             except Conflict:
                 continue
-            return StoredLease(record, said).as_lease()
+            written = StoredLease(record, said)
+            self._renewed.remember(written)
+            return written.as_lease()
         raise Unavailable(f"{lease.resource!r}: its lease changed under every attempt to renew it")
 
     async def release(self, lease: Lease) -> None:
         """End this tenure, if it still stands, as a voluntary release."""
         self._remember_released(lease)
+        self._renewed.forget(lease.resource)
         standing = await self._standing(lease)
         if standing is not None:
             # The counter first: a release that dies in between leaves a lease that lapses, after a clean end.
@@ -180,6 +190,14 @@ class KvLeases:
     async def _judged(self) -> ClaimRefused | None:
         lower = await self._gate.lowest()
         return None if lower is None else ClaimRefused(RefusalRule.PROTOCOL, lower.owner, lower.protocol)
+
+    async def _last_renewed(self, lease: Lease) -> StoredLease | None:
+        """What this process wrote last of this tenure, unless that may have lapsed: then the leader has to say."""
+        written = self._renewed.of(lease)
+        if written is None:
+            return None
+        now = await self._store_of(lease.resource).time()
+        return None if now.is_maybe_past(written.ends_at) else written
 
     async def _live(self, resource: str) -> StoredLease | None:
         store = self._store_of(resource)

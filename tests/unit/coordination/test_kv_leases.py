@@ -191,3 +191,40 @@ async def test_closed_leases_leave_no_task_behind(rig: Rig) -> None:
     await process.leases.close()
 
     assert asyncio.all_tasks() == before
+
+
+async def test_a_renewal_writes_over_what_its_process_wrote_last_without_reading_it(rig: Rig) -> None:
+    process = rig.process()
+    lease = await process.leases.renew(await process.claimed(SEAT), ttl_s=TTL_S)
+    assert lease is not None
+    process.asked.clear()
+
+    again = await process.leases.renew(lease, ttl_s=TTL_S)
+
+    assert again is not None
+    assert process.asked == {"leases.time": 1, "leases.update": 1}
+
+
+async def test_a_renewal_over_what_another_wrote_meanwhile_keeps_what_stands(rig: Rig) -> None:
+    """Two of one process's clients, as one that was renewed behind this one's back."""
+    process, behind = rig.process(), rig.process()
+    lease = await process.leases.renew(await process.claimed(SEAT), ttl_s=TTL_S)
+    assert lease is not None
+    await behind.leases.renew(lease, ttl_s=TTL_S, data={"told": "meanwhile"})
+
+    again = await process.leases.renew(lease, ttl_s=TTL_S)
+
+    assert again is not None
+    assert (again.epoch, again.data) == (lease.epoch, {"told": "meanwhile"})
+
+
+async def test_a_tenure_that_lapsed_after_its_last_renewal_is_not_renewed(rig: Rig) -> None:
+    process, other = rig.process(), rig.process("node-2")
+    lease = await process.leases.renew(await process.claimed("worker:maintenance", ttl_s=1.0), ttl_s=1.0)
+    assert lease is not None
+
+    await asyncio.sleep(1.5)
+    late = await process.leases.renew(lease, ttl_s=1.0)
+    taken = await other.claimed("worker:maintenance", ttl_s=1.0)
+
+    assert (late, taken.epoch) == (None, lease.epoch + 1)
