@@ -19,7 +19,7 @@ from crewlet.base.tasks import Tasks, each_at_once
 from crewlet.coordination import Leases
 from crewlet.seats.hooks import ReleaseMode, SeatHooks
 from crewlet.seats.host_config import HostConfig
-from crewlet.seats.placement import PlacedSeat
+from crewlet.seats.placement import PlacedCompany, PlacedSeat
 from crewlet.seats.presence import NodeRow, Presence
 from crewlet.seats.seat_keeping import Around, KeptSeat
 from crewlet.seats.sweep import Ledgers, Sweep
@@ -76,8 +76,7 @@ class Host:
         self._status = status
         self._beat = beat
         self._kept: dict[str, KeptSeat] = {}
-        self._wanted: tuple[PlacedSeat, ...] = ()
-        self._wanted_handles: frozenset[str] = frozenset()
+        self._company = PlacedCompany.of(())
         self._draining = False
         self._withdrawn = ""
         self._renew_now = asyncio.Event()
@@ -98,7 +97,7 @@ class Host:
             leases,
             config,
             Ledgers(
-                seats=lambda: self._wanted,
+                company=lambda: self._company,
                 all_kept=lambda: [*self._kept.values()],
                 kept=self._keeping,
                 withdrawn=lambda: bool(self._withdrawn),
@@ -163,7 +162,7 @@ class Host:
 
     async def start(self, seats: Iterable[PlacedSeat]) -> None:
         """Say that this node is there, claim what a first pass claims, and keep both going; returns after that pass."""
-        self._want(tuple(seats))
+        self._company = PlacedCompany.of(seats)
         await self._presence.keep()
         # Beside the claims, never behind them: a seat may take minutes to be established, and no other may go stale.
         self._tasks.start("heartbeat", self._keep_beating())
@@ -177,9 +176,9 @@ class Host:
 
         Seats in ``anew`` are given back as their running turns end, and established again by whoever claims them.
         """
-        wanted = tuple(seats)
-        if wanted != self._wanted:
-            self._want(wanted)
+        wanted = PlacedCompany.of(seats)
+        if wanted.seats != self._company.seats:
+            self._company = wanted
             self._sweep_now.set()
         for kept in [each for handle, each in self._kept.items() if handle in anew and each.held]:
             kept.release(ReleaseMode.VOLUNTARY, "applied")
@@ -282,15 +281,12 @@ class Host:
     def _keeping(self, handle: str) -> KeptSeat:
         return self._kept.setdefault(handle, KeptSeat(handle, self._around))
 
-    def _want(self, seats: tuple[PlacedSeat, ...]) -> None:
-        self._wanted, self._wanted_handles = seats, frozenset(seat.handle for seat in seats)
-
     def _handles(self) -> list[str]:
-        return [seat.handle for seat in self._wanted]
+        return [*self._company.placement_of]
 
     def _said(self) -> dict[str, Any]:
         lonely = {seat.handle for seat in self._sweep.unplaceable}
-        placeable = [handle for handle in self._kept if handle in self._wanted_handles and handle not in lonely]
+        placeable = [handle for handle in self._kept if handle in self._company.placement_of and handle not in lonely]
         return {
             "roles": [*self._config.roles],
             "labels": dict(self._config.labels),

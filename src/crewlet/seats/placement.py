@@ -6,7 +6,8 @@ Every node does the same sums over the same presence rows and comes to terms wit
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
@@ -16,6 +17,7 @@ __all__ = [
     "ANYWHERE",
     "FleetNode",
     "Pass",
+    "PlacedCompany",
     "PlacedSeat",
     "Placement",
     "allowances",
@@ -47,6 +49,21 @@ class PlacedSeat:
 
     handle: str
     placement: Placement = ANYWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedCompany:
+    """The company's seats, and by what they share: sorted out once, since every pass of every node asks."""
+
+    seats: tuple[PlacedSeat, ...]
+    groups: Mapping[Placement, Sequence[str]]
+    placement_of: Mapping[str, Placement]
+
+    @classmethod
+    def of(cls, seats: Iterable[PlacedSeat]) -> PlacedCompany:
+        """These seats, in the company's order."""
+        every = tuple(seats)
+        return cls(every, groups_of(every), {seat.handle: seat.placement for seat in every})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +125,7 @@ def allowances(
 
 
 def plan_pass(
-    seats: Sequence[PlacedSeat],
+    company: PlacedCompany,
     nodes: Collection[FleetNode],
     me: FleetNode,
     *,
@@ -124,8 +141,7 @@ def plan_pass(
     it had before first, so that nodes which start together do not all try the same seat (S-021). Without hints the
     claims are in no order: for who only asks whether there is anything to claim.
     """
-    placement_of = {seat.handle: seat.placement for seat in seats}
-    groups = groups_of(seats)
+    placement_of, groups = company.placement_of, company.groups
     homes = _homes(groups, nodes)
     order = _most_constrained_first(homes)
     allowed = _allowances(groups, homes, me, stuck=len(stuck))
@@ -133,8 +149,8 @@ def plan_pass(
     mine = {placement: handles for placement, handles in mine.items() if placement.fits(me)}
     count = {placement: len(mine.get(placement, ())) for placement in groups}
     taken = {*held, *stuck}
-    unplaceable = _without_home(seats, homes)
-    full = sum(node.seats_held for node in nodes) >= len(seats) - len(unplaceable)
+    unplaceable = _without_home(company.seats, homes)
+    full = sum(node.seats_held for node in nodes) >= len(company.seats) - len(unplaceable)
     claims = [
         (allowed[placement] - count[placement], _in_own_order(groups[placement], me, taken, hints))
         for placement in order
@@ -196,12 +212,16 @@ def _in_own_order(
 ) -> tuple[str, ...]:
     free = [handle for handle in handles if handle not in taken]
     if hints is not None:
-        free.sort(key=lambda handle: (hints.get(handle) != me.node_id, _scattered(me.node_id, handle)))
+        mine = me.node_id
+        scattered = _scattered(mine)
+        free.sort(key=lambda handle: (hints.get(handle) != mine, scattered(handle)))
     return tuple(free)
 
 
-def _scattered(node_id: str, handle: str) -> bytes:
-    return hashlib.sha256(f"{node_id}\0{handle}".encode()).digest()
+def _scattered(node_id: str) -> Callable[[str], int]:
+    """An order of all seats that is the node's own, at the price of a checksum each: a pass may ask ten thousand."""
+    factor = int.from_bytes(hashlib.sha256(node_id.encode()).digest()[:4]) | 1
+    return lambda handle: zlib.crc32(handle.encode()) * factor & 0xFFFF_FFFF
 
 
 def _most_constrained_first(homes: Mapping[Placement, int]) -> list[Placement]:

@@ -12,7 +12,7 @@ from crewlet.base.tasks import each_at_once
 from crewlet.coordination import ClaimRefused, Lease, Leases, RefusalRule, resource_member
 from crewlet.seats.hooks import ReleaseMode
 from crewlet.seats.host_config import HostConfig
-from crewlet.seats.placement import FleetNode, Pass, PlacedSeat, plan_pass
+from crewlet.seats.placement import FleetNode, Pass, PlacedCompany, PlacedSeat, plan_pass
 from crewlet.seats.presence import NodeRow, node_row, unmanned_roles
 from crewlet.seats.seat_keeping import KeptSeat
 
@@ -28,7 +28,7 @@ class Ledgers:
     ``kept`` gives a seat's keeping, a new one where there is none. ``withheld`` is why not to claim, or empty.
     """
 
-    seats: Callable[[], Sequence[PlacedSeat]]
+    company: Callable[[], PlacedCompany]
     all_kept: Callable[[], Sequence[KeptSeat]]
     kept: Callable[[str], KeptSeat]
     withdrawn: Callable[[], bool]
@@ -67,7 +67,7 @@ class Sweep:
 
     async def claim_all(self) -> None:
         """Give back what left the company, then claim every seat at once: for a node that is alone."""
-        handles = [seat.handle for seat in self._ledgers.seats()]
+        handles = [seat.handle for seat in self._ledgers.company().seats]
         self._give_back_gone({each.handle for each in self._ledgers.all_kept() if each.established} - {*handles})
 
         async def claim(handle: str) -> None:
@@ -91,7 +91,7 @@ class Sweep:
     def _planned(self, nodes: Sequence[FleetNode], me: FleetNode, *, hints: dict[str, str] | None) -> Pass:
         kept = self._ledgers.all_kept()
         return plan_pass(
-            self._ledgers.seats(),
+            self._ledgers.company(),
             nodes,
             me,
             held=[each.handle for each in kept if each.held],

@@ -142,7 +142,7 @@ async def test_nodes_divide_the_seats_four_claims_a_pass(company: Company) -> No
     second = company.held_by(one)
     await asyncio.sleep(6 * _SWEEP_S)
 
-    assert (first, second) == (4, 7) or (first, second) == (4, 8)
+    assert (first, second > first, second <= 8) == (4, True, True)
     assert sorted(company.held_by(host) for host in (one, two, three)) == [6, 7, 7]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from crewlet import topics
+from crewlet.backends.memory.record_patterns import covering
 from crewlet.backends.memory.record_watch import MemoryWatch
 from crewlet.base.clock import Clock
 from crewlet.base.errors import Conflict, Unavailable
@@ -73,7 +73,7 @@ class MemoryBucket:
     def keys(self, patterns: Iterable[str]) -> list[str]:
         """Every key under any of the patterns of which anything is held."""
         self._forget_aged()
-        return [*{key: None for pattern in patterns for key in self._class_of(pattern) if topics.matches(pattern, key)}]
+        return [*{key: None for each in patterns for key in filter(covering([each]), self._class_of(each))}]
 
     def newest(self) -> Revision:
         """The revision of the newest message held, a marker's included; 0 for none."""
@@ -126,8 +126,9 @@ class MemoryBucket:
         self._kept.pop(kept.key, None)
         self._kept[kept.key] = kept
         self._class_of(kept.key)[kept.key] = None
+        change = Change(kept.key, kept.record, kept.revision)
         for watch in self._watches:
-            watch.tell(Change(kept.key, kept.record, kept.revision))
+            watch.tell(change)
 
     def _forget_aged(self) -> None:
         if self.slot.age_s is None:

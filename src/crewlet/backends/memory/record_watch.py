@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 
-from crewlet import topics
+from crewlet.backends.memory.record_patterns import covering
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.coordination import Change, Record, Revision
@@ -18,7 +18,7 @@ class MemoryWatch:
     """One watch; ``tell``, ``begin`` and ``end`` are the bucket's side of it. Changes arrive ``delay_s`` late."""
 
     def __init__(self, patterns: Sequence[str], *, name: str, delay_s: float = 0.0) -> None:
-        self._patterns = patterns
+        self._covers = covering(patterns)
         self._name = name
         self._delay_s = delay_s
         self._clock = asyncio.get_running_loop().time
@@ -80,9 +80,6 @@ class MemoryWatch:
             self._position = max(self._position, change.revision)
             if change.revision > self._held.get(change.key, 0) and self._covers(change.key):
                 self._changes.append(change)
-
-    def _covers(self, key: str) -> bool:
-        return any(topics.matches(pattern, key) for pattern in self._patterns)
 
     async def _something(self) -> None:
         """Return once there was a write, or a change that was under way has arrived."""

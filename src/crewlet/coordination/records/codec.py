@@ -50,9 +50,9 @@ def _merged(_: type[SharedRecord], raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parted(kind: type[SharedRecord], raw: dict[str, Any]) -> dict[str, Any]:
-    own = _own_fields(kind)
-    unknown = {name: raw.pop(name) for name in [*raw] if name not in own}
-    return {**raw, "unknown": unknown}
+    unknown = {name: raw.pop(name) for name in raw.keys() - _own_fields(kind)}
+    raw["unknown"] = unknown
+    return raw
 
 
 _Turn = Callable[[type[SharedRecord], dict[str, Any]], dict[str, Any]]

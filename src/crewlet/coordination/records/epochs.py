@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import msgspec
 import structlog
 from msgspec.structs import replace
 
@@ -58,6 +59,22 @@ def minted(before: EpochRecord | None, *, resource: str, claim: str, preferred: 
     return replace(before, epoch=epoch, preferred=preferred or before.preferred, claim=claim)
 
 
+class _Hinted(msgspec.Struct, frozen=True):
+    """Of a counter, what a hint tells: every pass that has something to claim walks all of them."""
+
+    resource: str
+    epoch: int
+    preferred: str = ""
+
+
+def _hint(value: bytes) -> Hint:
+    try:
+        said = msgspec.json.decode(value, type=_Hinted)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise Unavailable(f"a counter cannot be read: {error}") from error
+    return Hint(said.resource, said.epoch, said.preferred)
+
+
 class Epochs:
     """The counters. Every verb raises ``Unavailable`` where the store did not say.
 
@@ -93,8 +110,7 @@ class Epochs:
 
     async def hints(self, kind: str) -> list[Hint]:
         """Every counter of one kind."""
-        said = [decode_record(EpochRecord, record.value) for record in await self._store.list(kind_pattern(kind))]
-        return [Hint(each.resource, each.epoch, each.preferred) for each in said]
+        return [_hint(record.value) for record in await self._store.list(kind_pattern(kind))]
 
     async def _mark(self, resource: str, applies: _Applies) -> None:
         key = lease_key(resource)
