@@ -60,10 +60,14 @@ class CompletionLedger(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeatInboxParts:
-    """What a seat's inbox stands on; the gate is the node's, shared by all its seats."""
+    """What a seat's inbox stands on; the gate is the node's, shared by all its seats.
+
+    ``withheld``: why no turn of a seat may start just now, empty where nothing speaks against it.
+    """
 
     admission: Admission
     posture: Posture
+    withheld: Callable[[str], str] = lambda _: ""
     ledger: CompletionLedger
     gate: asyncio.Semaphore
     run_turn: RunTurn
@@ -117,6 +121,8 @@ class SeatInbox:
         """The epoch to run under, or why not here."""
         if not self._parts.posture.admits_work():
             return Defer("this node's configuration is behind the company's")
+        if why := self._parts.withheld(self._handle):
+            return Defer(why)
         epoch = self._parts.admission.may_start(self._handle)
         return Defer(f"seat {self._handle!r} is not owned here") if epoch is None else epoch
 

@@ -20,7 +20,6 @@ from crewlet.base.tasks import Tasks
 from crewlet.config import NodeConfig, company_of, source_of
 from crewlet.coordination import MAILBOXES, KvLeases, Leases, Mailboxes
 from crewlet.coordination.slots import CONFIG, DUTIES, EPOCHS, LEASES, STATUS
-from crewlet.inbox import RunTurn, SeatInboxParts
 from crewlet.node.bring_up import bring_up_s, brought_up
 from crewlet.node.colleagues import CompanyColleagues
 from crewlet.node.company_applying import ApplyingParts, CompanyApplying
@@ -34,11 +33,12 @@ from crewlet.node.ground import Ground, lay_ground
 from crewlet.node.liveness import Liveness
 from crewlet.node.mailboxes import ensure_mailboxes
 from crewlet.node.node_status import NodeStatusSource
-from crewlet.node.seat_runtime import SeatRuntime, SeatRuntimeParts
+from crewlet.node.seat_parts import SeatsWith, assemble_seats
+from crewlet.node.seat_pausing import SeatPausing
 from crewlet.node.shared_tools import start_shared_tools
 from crewlet.node.turn_runner import TurnRunner
 from crewlet.notify import NotificationService, OperatorSource
-from crewlet.seats import HEARTBEAT, SWEEP, Host, HostConfig, Watchdog
+from crewlet.seats import HEARTBEAT, SWEEP, Host, Watchdog
 from crewlet.tools import LookupColleague, ToolHost
 from crewlet.tracing import Tracer, open_export
 from crewlet.turns import TurnConfig, TurnEngine
@@ -83,6 +83,7 @@ class NodeParts:
 
     ground: Ground
     host: Host
+    pausing: SeatPausing
     duties: NodeDuties
     leases: Leases
     status: NodeStatusSource
@@ -96,26 +97,6 @@ class NodeParts:
     fleet_company: FleetCompany | None
     record_notes: Mapping[str, str]
     tracer: Tracer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Company:
-    """What stands between the ground and the seats; ``source`` is asked anew wherever the company matters."""
-
-    source: Callable[[], CompanySource]
-    tools: ToolHost
-    runner: TurnRunner
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """What seats are held by, and what the node says meanwhile."""
-
-    me: Incarnation
-    leases: Leases
-    posture: Posture
-    status: NodeStatusSource
-    liveness: Liveness
 
 
 async def assemble(
@@ -182,13 +163,24 @@ async def assemble(
         broker=ground.access.backend,
     )
     liveness = _liveness(me, around)
-    host = _host(
-        config,
-        ground,
-        _Held(me, leases, posture, status, liveness),
-        _Company(source=in_force.source, tools=tools, runner=runner),
-        around,
+    seats = await assemble_seats(
+        SeatsWith(
+            config=config,
+            ground=ground,
+            me=me,
+            leases=leases,
+            posture=posture,
+            status=status,
+            liveness=liveness,
+            company=in_force.source,
+            tools=tools,
+            runner=runner,
+            clock=around.clock,
+            ids=around.ids,
+        ),
+        stack,
     )
+    host = seats.host
     applying = CompanyApplying(
         ApplyingParts(
             in_force=in_force,
@@ -214,6 +206,7 @@ async def assemble(
         liveness=liveness,
         reads=reads,
         host=host,
+        pausing=seats.pausing,
         runner=runner,
         notifications=NotificationService(
             publish=ground.writes.publish,
@@ -288,52 +281,6 @@ def _leases(config: NodeConfig, ground: Ground, around: Surroundings, stack: Asy
     )
     stack.push_async_callback(leases.close)
     return leases
-
-
-def _host(config: NodeConfig, ground: Ground, held: _Held, company: _Company, around: Surroundings) -> Host:
-    """Who holds the seats; a turn's admission is asked of it, and it runs the hooks that establish a seat."""
-    gate = asyncio.Semaphore(config.max_concurrent)
-
-    def inbox_parts(run_turn: RunTurn) -> SeatInboxParts:
-        return SeatInboxParts(
-            admission=host,
-            posture=held.posture,
-            ledger=ground.ledger,
-            gate=gate,
-            run_turn=run_turn,
-            settle=company.runner.settle,
-            publish=ground.writes.publish,
-            clock=around.clock,
-            ids=around.ids,
-        )
-
-    hooks = SeatRuntime(
-        SeatRuntimeParts(
-            queue=ground.queue,
-            tools=company.tools,
-            runner=company.runner,
-            company=company.source,
-            inbox_parts=inbox_parts,
-            clock=around.clock,
-            ids=around.ids,
-        )
-    )
-    host = Host(
-        leases=held.leases,
-        hooks=hooks,
-        clock=around.clock,
-        status=held.status,
-        beat=held.liveness.beat,
-        config=HostConfig(
-            owner=held.me.owner,
-            node_id=held.me.node_id,
-            roles=held.me.roles,
-            labels=config.labels,
-            ttl_s=held.me.ttl_s,
-            alone=config.coordination == "local",
-        ),
-    )
-    return host
 
 
 def _liveness(me: Incarnation, around: Surroundings) -> Liveness:

@@ -1,27 +1,32 @@
-"""Establishing a seat and giving it back: the steps, their order, and the consumer of its inbox last (S1)."""
+"""The hooks of the host of seats: establishing a seat, giving it back, and the edges in between (S1)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import structlog
 
 from crewlet import topics
 from crewlet.base.clock import Clock
-from crewlet.base.errors import CrewletError, Unavailable
+from crewlet.base.errors import CrewletError
 from crewlet.base.fence import Fence
-from crewlet.base.ids import Handle, Ids
+from crewlet.base.ids import Ids
+from crewlet.base.tasks import Tasks
 from crewlet.base.trace import fresh_trace
 from crewlet.coordination import Lease
 from crewlet.events import Body, new_event
 from crewlet.events.types import AgentSpawned, AgentTerminated
 from crewlet.inbox import RunTurn, SeatInbox, SeatInboxParts, Trigger, TurnJournal, TurnOutcome
-from crewlet.node.company_parts import CompanySource, seat_server_specs
-from crewlet.node.mailboxes import inbox_of, reflect_of
+from crewlet.node.company_parts import CompanySource
+from crewlet.node.mailboxes import inbox_of
+from crewlet.node.seat_admitted import SeatAdmitted
+from crewlet.node.seat_holds import FRONT, SeatHolds
+from crewlet.node.seat_steps import JournalTakeOver, NoTakeOver, Pauses, seat_steps
+from crewlet.node.seat_tenure import SeatTenure
 from crewlet.node.turn_runner import TurnRunner
-from crewlet.queue import Ack, Delivery, EventQueue, Outcome
+from crewlet.queue import Delivery, EventQueue, Handler, Outcome
 from crewlet.seats import ReleaseMode
 from crewlet.tools import SeatTools, ToolHost
 
@@ -32,15 +37,25 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeatRuntimeParts:
-    """What seats are established from. ``inbox_parts`` makes a seat's inbox from its way to run a turn."""
+    """What seats are established from.
+
+    ``inbox_parts`` makes a seat's inbox from its way to run a turn. ``may_start`` says whether a seat admits turns.
+    ``release_wait_s`` is how long a release waits for what runs; ``None`` for as long as it takes.
+    """
 
     queue: EventQueue
     tools: ToolHost
     runner: TurnRunner
     company: Callable[[], CompanySource]
     inbox_parts: Callable[[RunTurn], SeatInboxParts]
+    holds: SeatHolds
+    pauses: Pauses
+    admitted: SeatAdmitted
+    may_start: Callable[[str], int | None]
+    release_wait_s: Callable[[], float | None]
     clock: Clock
     ids: Ids
+    journal: JournalTakeOver = field(default_factory=NoTakeOver)
 
 
 class SeatRuntime:
@@ -48,69 +63,104 @@ class SeatRuntime:
 
     def __init__(self, parts: SeatRuntimeParts) -> None:
         self._parts = parts
-        self._established: set[str] = set()
-        self._admitting: dict[str, asyncio.Event] = {}
+        self._tenures: dict[str, SeatTenure] = {}
+        self._tasks = Tasks("seat_fronts")
+        self._steps = seat_steps(
+            queue=parts.queue,
+            tools=parts.tools,
+            company=parts.company,
+            holds=parts.holds,
+            pauses=parts.pauses,
+            journal=parts.journal,
+            handler=self._handler,
+        )
+        parts.holds.on_change(self._stir)
+
+    async def close(self) -> None:
+        """End what still runs before an inbox."""
+        await self._tasks.close()
 
     async def on_acquire(self, handle: str, lease: Lease) -> None:
-        """Establish the seat: its tool servers, its reflections, then its inbox.
+        """Establish the seat, step by step, its inbox last (S-034).
 
-        After a lapse the mail that the dead holder had fetched is given back first; waiting out its ack clock would
-        park the seat's work for half an hour. Raises ``CrewletError`` when a step fails; what was attached is undone
-        by :meth:`on_release`.
+        Raises ``CrewletError`` or ``OSError`` when a step fails; what was taken is undone by :meth:`on_release`.
         """
-        source = self._parts.company()
-        seat = source.organization.agent_seat_by_handle(handle)
-        if seat is None:
-            raise Unavailable(f"{handle} is no agent seat of the company any more")
-        tools = await self._parts.tools.open_seat(Handle(handle), seat_server_specs(source, seat))
-        queue, inbox, reflect = self._parts.queue, inbox_of(handle), reflect_of(handle)
-        if lease.after_lapse:
-            await queue.release_held(reflect)
-            await queue.release_held(inbox)
-        await queue.subscribe(reflect, _acknowledge)
-        await queue.subscribe(inbox, self._handler(handle, tools))
-        self._established.add(handle)
-        spawned = AgentSpawned(agent_handle=handle, agent_id=seat.agent_id or "", role=seat.name, epoch=lease.epoch)
-        await self._tell(handle, spawned)
+        tenure = self._tenures[handle] = SeatTenure(handle, lease)
+        await tenure.establish(self._steps)
+        await self._tell_spawned(tenure)
 
     def on_established(self, handle: str) -> None:
-        """Let the mail through that came while the seat was being established."""
-        self._admitting[handle].set()
+        """Let the mail through that came while the seat was being established; what comes before it goes first."""
+        tenure = self._tenures[handle]
+        tenure.established.set()
+        if len(tenure.front):
+            self._tasks.start(f"front {handle}", self._work_front(tenure))
+        self._parts.admitted.established(handle)
 
     async def on_release(self, handle: str, mode: ReleaseMode) -> None:
-        """Undo it: voluntarily after the running turn, or fenced at once, republishing nothing in either case."""
-        queue, inbox, reflect = self._parts.queue, inbox_of(handle), reflect_of(handle)
-        if handle in self._admitting:
-            self._admitting.pop(handle).set()
+        """Undo it, the inbox first: voluntarily once what runs has ended, fenced at once. Republishes nothing.
+
+        A voluntary release waits for what runs only so long: then it is as good as fenced, since the grant ends with
+        the lease, and with it what still runs (S-040).
+        """
+        tenure = self._tenures.get(handle)
+        if tenure is None:
+            return
+        tenure.established.set()
+        tenure.front.close()
         if mode is ReleaseMode.VOLUNTARY:
-            await queue.quiesce(inbox)
-            await queue.wait_idle(inbox)
-        await queue.detach(inbox)
-        await queue.detach(reflect)
-        await self._parts.tools.close_seat(Handle(handle))
-        if handle in self._established:
-            self._established.discard(handle)
+            await self._quieten(tenure)
+        await tenure.undo()
+        del self._tenures[handle]
+        self._parts.admitted.gone(handle)
+        if tenure.is_told:
             await self._tell(handle, AgentTerminated(agent_handle=handle, reason=str(mode)))
 
     async def on_unproven(self, handle: str) -> None:
         """Stop fetching until ownership is proven again."""
+        self._parts.admitted.unproven(handle)
         await self._parts.queue.quiesce(inbox_of(handle))
 
     async def on_proven(self, handle: str) -> None:
-        """Fetch again; without this edge a seat that deferred once would be owned, attached and deaf."""
+        """Fetch again; without this edge a seat that deferred once would be owned, attached and deaf (S-052)."""
+        self._stir(handle)
+        self._parts.admitted.proven(handle)
         await self._parts.queue.unquiesce(inbox_of(handle))
 
-    async def give_back_stranded(self, handle: str) -> None:
-        """Have mail that a broken link took along delivered again; called while the seat is held here."""
-        await self._parts.queue.release_held(inbox_of(handle))
+    async def _quieten(self, tenure: SeatTenure) -> None:
+        queue, inbox, wait_s = self._parts.queue, inbox_of(tenure.handle), self._parts.release_wait_s()
+        await queue.quiesce(inbox)
+        try:
+            async with asyncio.timeout(wait_s):
+                await queue.wait_idle(inbox)
+                await tenure.front.wait_idle()
+        except TimeoutError:
+            _log.warning("seat_release_wait_over", seat=tenure.handle, waited_s=wait_s)
 
-    def _handler(self, handle: str, tools: SeatTools) -> Callable[[Delivery], Awaitable[Outcome]]:
+    async def _work_front(self, tenure: SeatTenure) -> None:
+        handle, parts = tenure.handle, self._parts
+
+        def may_begin() -> bool:
+            return {*parts.holds.of(handle)} <= {FRONT} and parts.may_start(handle) is not None
+
+        try:
+            await tenure.front.work(handle, may_begin)
+        finally:
+            if self._tenures.get(handle) is tenure:
+                # Else the hold went with the attachment, and one of this name may be the next tenure's.
+                await parts.holds.lift(handle, FRONT)
+
+    def _stir(self, handle: str) -> None:
+        if tenure := self._tenures.get(handle):
+            tenure.front.stir()
+
+    def _handler(self, tenure: SeatTenure) -> Handler:
         """The seat's inbox, behind a gate: a delivery that is there already must not be deferred to the next renew."""
-        inbox = SeatInbox(handle, self._parts.inbox_parts(self._turns_with(tools)))
-        admitting = self._admitting[handle] = asyncio.Event()
+        assert tenure.tools is not None, "the tool servers come before the inbox"
+        inbox = SeatInbox(tenure.handle, self._parts.inbox_parts(self._turns_with(tenure.tools)))
 
         async def handle_once_established(delivery: Delivery) -> Outcome:
-            await admitting.wait()
+            await tenure.established.wait()
             return await inbox.handle(delivery)
 
         return handle_once_established
@@ -121,6 +171,13 @@ class SeatRuntime:
 
         return run
 
+    async def _tell_spawned(self, tenure: SeatTenure) -> None:
+        seat = self._parts.company().organization.agent_seat_by_handle(tenure.handle)
+        agent_id, role = ("", "") if seat is None else (seat.agent_id or "", seat.name)
+        tenure.is_told = True
+        spawned = AgentSpawned(agent_handle=tenure.handle, agent_id=agent_id, role=role, epoch=tenure.lease.epoch)
+        await self._tell(tenure.handle, spawned)
+
     async def _tell(self, handle: str, body: Body) -> None:
         event = new_event(
             body, trace=fresh_trace(self._parts.ids), now=self._parts.clock.now(), ids=self._parts.ids, source=handle
@@ -130,8 +187,3 @@ class SeatRuntime:
         except CrewletError as error:
             # Live news only: the lease says who holds the seat.
             _log.warning("seat_news_lost", seat=handle, type=event.type, error=str(error))
-
-
-async def _acknowledge(delivery: Delivery) -> Outcome:  # noqa: ARG001 - nothing reflects yet
-    await asyncio.sleep(0)
-    return Ack()
