@@ -9,11 +9,17 @@ import structlog
 
 from crewlet.base import limits
 from crewlet.base.clock import Clock
-from crewlet.base.errors import Fenced, PayloadTooLarge, Unavailable
+from crewlet.base.errors import Fenced, PayloadTooLarge, StoppedByPerson, Unavailable
 from crewlet.base.fence import Fence
 from crewlet.base.ids import Ids
 from crewlet.base.trace import child_of
-from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted, LlmUnavailable, TurnGuardBreach
+from crewlet.events.types import (
+    AgentTurnCompleted,
+    AgentTurnStarted,
+    AgentTurnStopped,
+    LlmUnavailable,
+    TurnGuardBreach,
+)
 from crewlet.inbox import Decision, Reply, Trigger, TurnJournal, TurnOutcome
 from crewlet.llm import ChainExhausted, ModelFailure
 from crewlet.tracing import Tracer
@@ -99,6 +105,8 @@ class TurnEngine:
             _log.warning("turn_broke", seat=scope.trigger.handle, turn=scope.events.turn_id, error=end.error)
             if end.error_kind == LLM_UNAVAILABLE:
                 await self._tell_unavailable(scope, cause, end)
+            if isinstance(cause, StoppedByPerson):
+                await scope.events.tell(_stopped(scope, cause))
             return end, cause
 
     async def _complete(self, scope: TurnScope, end: TurnEnd, started_s: float) -> TurnOutcome:
@@ -239,6 +247,11 @@ class TurnEngine:
             trigger=scope.summary,
             duration_ms=scope.elapsed_ms(started_s),
         )
+
+
+def _stopped(scope: TurnScope, by: StoppedByPerson) -> AgentTurnStopped:
+    facts = scope.events.of_turn
+    return AgentTurnStopped(**facts, stopped_by=by.by, stopped_by_seat=by.by_seat, reason=by.reason)
 
 
 def _comes_back(scope: TurnScope, end: TurnEnd) -> bool:

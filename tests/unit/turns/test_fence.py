@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from crewlet.base.errors import Fenced, StoppedByPerson
+from crewlet.base.stop import StoppableFence
+from crewlet.events.types import AgentTurnStopped
 from crewlet.inbox import Decision, verdict_of
 from crewlet.tools import CallContext, ToolResult
 from tests.unit.turns.turn_kit import CountingFence, PlayedModel, PlayedTool, Stage, call, says, submits, trigger_from
@@ -88,14 +90,31 @@ async def test_a_moved_turn_that_wrote_outside_is_an_outcome_and_does_not_come_b
     assert (stage.completed.redelivered, stage.completed.failed) == (False, True)
 
 
+@pytest.mark.spec("S-080")
 async def test_a_person_who_stops_the_turn_finishes_it_without_a_failure() -> None:
     stage = Stage(executor=two_calls(), tools=[PlayedTool("read"), PlayedTool("write")])
+    stop = StoppedByPerson("stopped by ada", by="operator:ada", by_seat="ada", reason="wrong customer")
 
-    outcome = await stage.run(fence=CountingFence(3, StoppedByPerson("stopped by ada")))
+    outcome = await stage.run(fence=CountingFence(3, stop))
 
     assert (outcome.decision, outcome.finished) == (Decision.STOPPED, True)
     told = stage.completed
     assert (told.stopped, told.failed, told.redelivered, told.error) == (True, False, False, "stopped by ada")
+    stopped = stage.only(AgentTurnStopped)
+    assert (stopped.stopped_by, stopped.stopped_by_seat, stopped.reason) == ("operator:ada", "ada", "wrong customer")
+    assert stopped.turn_id == told.turn_id
+
+
+@pytest.mark.spec("S-080")
+async def test_a_turn_that_moved_and_was_stopped_too_is_its_new_holders() -> None:
+    stage = Stage(executor=two_calls(), tools=[PlayedTool("read"), PlayedTool("write")])
+    both = StoppableFence(CountingFence(3), CountingFence(3, StoppedByPerson("stopped by ada")))
+
+    with pytest.raises(Fenced, match="the seat moved") as caught:
+        await stage.run(fence=both)
+
+    assert not isinstance(caught.value, StoppedByPerson)
+    assert stage.all_of(AgentTurnStopped) == []
 
 
 async def test_a_moved_turn_on_its_last_delivery_is_not_said_to_come_back() -> None:
