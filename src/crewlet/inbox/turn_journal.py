@@ -15,10 +15,14 @@ __all__ = ["CallAt", "NoJournal", "Opening", "RecordedReply", "TurnJournal"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What is fixed when a turn begins: its prompts by phase, and the revision of the company's document."""
+    """What is fixed when a turn begins: its prompts by phase, and the revision of the company's document.
+
+    ``shown`` are the identities of the waiting chat messages that its prompt shows; they are worked with the turn.
+    """
 
     prompts: Mapping[str, str] = field(default_factory=dict[str, str])
     revision: str = ""
+    shown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +76,11 @@ class TurnJournal(Protocol):
         ...
 
     def reply_at(self, phase: str, round_num: int) -> RecordedReply | None:
-        """The recorded reply of a round; ``None`` where the model is to be asked."""
+        """The recorded reply of a round, if there is one."""
+        ...
+
+    def replay(self, phase: str, round_num: int) -> RecordedReply | None:
+        """The recorded reply of a round, which counts as gone through now; ``None`` where the model is to be asked."""
         ...
 
     async def replied(self, phase: str, round_num: int, shown: tuple[Message, ...], reply: ModelReply) -> int:
@@ -126,6 +134,10 @@ class NoJournal:
         return opening
 
     def reply_at(self, phase: str, round_num: int) -> RecordedReply | None:
+        """Nothing."""
+        return None
+
+    def replay(self, phase: str, round_num: int) -> RecordedReply | None:
         """Nothing."""
         return None
 

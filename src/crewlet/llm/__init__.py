@@ -22,6 +22,7 @@ from crewlet.llm.contract import (
     UserMessage,
 )
 from crewlet.llm.models import Models, build_models
+from crewlet.llm.native_blocks import packed
 from crewlet.llm.provider_config import Cooldowns, ProviderConfig, ProviderType, ReasoningEffort
 from crewlet.llm.script import Script, load_script, parse_script
 from crewlet.llm.script_reader import ScriptedAnswer, ScriptReader
@@ -62,5 +63,6 @@ __all__ = [
     "VendorModel",
     "build_models",
     "load_script",
+    "packed",
     "parse_script",
 ]

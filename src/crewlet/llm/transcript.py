@@ -34,6 +34,7 @@ from crewlet.llm.contract import (
     Usage,
     UserMessage,
 )
+from crewlet.llm.native_blocks import unpacked
 
 __all__ = ["parameters_of", "reply_of", "stop_reason_of", "to_vendor"]
 
@@ -77,8 +78,9 @@ def _request_part(message: UserMessage | ToolResultMessage) -> ModelRequestPart:
 
 def _reply_for(message: AssistantMessage, *, backend: str, model: str) -> ModelResponse:
     own = message.backend == backend and message.model == model
-    if own and isinstance(message.native, ModelResponse):
-        return message.native
+    native = unpacked(message.native) if own else None
+    if native is not None:
+        return native
     # Reasoning is signed by, or means something to, its own vendor alone: another one gets what was said and done.
     parts: list[ModelResponsePart] = [TextPart(message.text)] if message.text else []
     parts += [ToolCallPart(call.name, _arguments_of(call), tool_call_id=call.id) for call in message.calls]

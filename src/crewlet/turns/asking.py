@@ -36,9 +36,10 @@ class Asking:
         for again, and the charge of the last recorded one is completed. Raises what the model, the meter and the
         journal raise.
         """
-        recorded = self._scope.journal.reply_at(self._plan.path, round_num)
+        recorded = self._scope.journal.replay(self._plan.path, round_num)
         if recorded is not None:
             self._conversation.was_shown(recorded.shown)
+            self._record.user = self._conversation.first
             reply, number, is_charged = recorded.reply, recorded.number, not recorded.is_last
             self._keep(reply, round_num, duration_ms=0)
         else:

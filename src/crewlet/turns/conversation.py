@@ -22,6 +22,12 @@ class Conversation:
         return tuple(self._messages)
 
     @property
+    def first(self) -> str:
+        """What the model was told first."""
+        first = self._messages[0]
+        return first.text if isinstance(first, UserMessage) else ""
+
+    @property
     def news(self) -> tuple[Message, ...]:
         """What was added since the last reply."""
         return tuple(self._messages[self._answered :])

@@ -1,0 +1,75 @@
+"""What a seat's journal says of its last turn: a fold over its entries. Pure (D11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from crewlet.inbox.journal_entries import CameOut, Ended, Entry, Intended, Opened, Replied, Resumed
+from crewlet.inbox.turn_journal import CallAt
+
+__all__ = ["LastTurn", "last_turn_of"]
+
+
+@dataclass(slots=True)
+class LastTurn:
+    """One turn as its journal has it. ``begins_at`` is the sequence of its opening; all before it may be trimmed.
+
+    ``idle_resumes`` counts the take-overs since its last reply, this process's own included.
+    """
+
+    opened: Opened
+    begins_at: int
+    replies: dict[tuple[str, int], Replied] = field(default_factory=dict[tuple[str, int], Replied])
+    intents: dict[CallAt, Intended] = field(default_factory=dict[CallAt, Intended])
+    outcomes: dict[CallAt, CameOut] = field(default_factory=dict[CallAt, CameOut])
+    idle_resumes: int = 0
+    ended: Ended | None = None
+
+    @property
+    def last_number(self) -> int:
+        """The number of its last reply, 0 before the first."""
+        return max((reply.number for reply in self.replies.values()), default=0)
+
+    @property
+    def may_have_reached_outside(self) -> bool:
+        """Whether a call that reaches outside succeeded, or may have (S1, "A turn that broke halfway")."""
+        if self.intents.keys() - self.outcomes.keys():
+            return True
+        return any(not each.result.is_error or each.result.unknown for each in self.outcomes.values())
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids that are recorded as worked with it."""
+        return self.ended.ids if self.ended else ()
+
+
+def last_turn_of(entries: Iterable[tuple[int, Entry]]) -> LastTurn | None:
+    """The last turn that was opened, as far as it got; ``None`` where none is on record.
+
+    What stands before the first opening belonged to a turn whose opening is gone, and says nothing.
+    """
+    turn: LastTurn | None = None
+    for sequence, entry in entries:
+        if isinstance(entry, Opened):
+            turn = LastTurn(entry, sequence)
+        elif turn is not None and turn.ended is None:
+            _add(turn, entry)
+    return turn
+
+
+def _add(turn: LastTurn, entry: Entry) -> None:
+    match entry:
+        case Resumed():
+            turn.idle_resumes += 1
+        case Replied():
+            turn.idle_resumes = 0
+            turn.replies[entry.phase, entry.round_num] = entry
+        case Intended():
+            turn.intents[CallAt(entry.phase, entry.round_num, entry.index)] = entry
+        case CameOut():
+            turn.outcomes[CallAt(entry.phase, entry.round_num, entry.index)] = entry
+        case Ended():
+            turn.ended = entry
+        case Opened():
+            pass

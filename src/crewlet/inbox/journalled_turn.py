@@ -1,0 +1,174 @@
+"""One turn over its seat's journal: what it writes as it goes, and what it reads back of a predecessor's part."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+import msgspec
+import structlog
+
+from crewlet.base.ids import TurnId
+from crewlet.events import encode
+from crewlet.inbox.contract import Trigger
+from crewlet.inbox.journal_entries import (
+    CameOut,
+    Ended,
+    Intended,
+    Opened,
+    Replied,
+    read_reply,
+    read_result,
+    wire_reply,
+    wire_result,
+)
+from crewlet.inbox.journal_messages import read_message, wire_message
+from crewlet.inbox.journal_state import LastTurn
+from crewlet.inbox.seat_journal import SeatJournal
+from crewlet.inbox.turn_journal import CallAt, Opening, RecordedReply
+from crewlet.llm import Message, ModelReply, ToolCall
+from crewlet.tools import ToolResult
+
+__all__ = ["JournalledTurn"]
+
+_log = structlog.get_logger(__name__)
+
+
+class JournalledTurn:
+    """A ``TurnJournal``. ``last`` is what a predecessor left of this very turn."""
+
+    def __init__(self, journal: SeatJournal, trigger: Trigger, turn_id: TurnId, last: LastTurn | None = None) -> None:
+        self._journal = journal
+        self._trigger = trigger
+        self._turn_id = turn_id
+        self._last = last
+        self._ahead: set[tuple[str, int]] = set() if last is None else set(last.replies)
+        self._number = 0 if last is None else last.last_number
+        self._is_open = last is not None
+        self._is_live = last is None
+
+    @property
+    def turn_id(self) -> TurnId:
+        """The same for each process that runs a part of it."""
+        return self._turn_id
+
+    @property
+    def resumed(self) -> bool:
+        """Whether a predecessor opened it."""
+        return self._last is not None
+
+    @property
+    def replaying(self) -> bool:
+        """Until the last recorded reply was gone through, or the turn went another way than its record."""
+        return bool(self._ahead) and not self._is_live
+
+    async def open(self, opening: Opening) -> Opening:
+        """Record the opening; of a resumed turn return the recorded one, with what only this build has added."""
+        if self._last is not None:
+            opened = self._last.opened
+            return Opening(prompts={**opening.prompts, **opened.prompts}, revision=opened.revision, shown=opened.shown)
+        trigger = self._trigger
+        await self._journal.write(
+            Opened(
+                at=self._journal.clock.now(),
+                turn_id=self._turn_id,
+                work_key=trigger.work_key,
+                revision=opening.revision,
+                events=tuple(msgspec.Raw(encode(event)) for event in trigger.events),
+                headroom=trigger.headroom,
+                prompts=dict(opening.prompts),
+                shown=opening.shown,
+            )
+        )
+        self._is_open = True
+        return opening
+
+    def reply_at(self, phase: str, round_num: int) -> RecordedReply | None:
+        """The recorded reply of a round, if there is one."""
+        replied = None if self._last is None else self._last.replies.get((phase, round_num))
+        if replied is None or self._last is None:
+            return None
+        return RecordedReply(
+            reply=read_reply(replied.reply),
+            shown=tuple(read_message(each) for each in replied.shown),
+            number=replied.number,
+            is_last=replied.number == self._last.last_number,
+        )
+
+    def replay(self, phase: str, round_num: int) -> RecordedReply | None:
+        """The same, gone through; the first round without one is where the predecessor's process ended."""
+        recorded = None if self._is_live else self.reply_at(phase, round_num)
+        if recorded is not None:
+            self._ahead.discard((phase, round_num))
+        elif not self._is_live:
+            self._is_live = True
+            said = _log.info if not self._ahead else _log.warning
+            # A call to the model that was under way then may have been billed, and nobody knows what it said.
+            said("turn_round_unrecorded", turn=self._turn_id, phase=phase, round=round_num, left=len(self._ahead))
+        return recorded
+
+    async def replied(self, phase: str, round_num: int, shown: tuple[Message, ...], reply: ModelReply) -> int:
+        """Record a reply before its charge and its calls; returns its number over the whole turn."""
+        self._number += 1
+        number = self._number
+        await self._journal.write(
+            Replied(
+                at=self._journal.clock.now(),
+                phase=phase,
+                round_num=round_num,
+                number=number,
+                shown=tuple(wire_message(each) for each in shown),
+                reply=wire_reply(reply),
+            )
+        )
+        return number
+
+    def was_intended(self, at: CallAt) -> bool:
+        """Whether a predecessor was about to make the call."""
+        return self._last is not None and at in self._last.intents
+
+    def outcome_at(self, at: CallAt) -> ToolResult | None:
+        """What the call came to, where a predecessor recorded it."""
+        came_out = None if self._last is None else self._last.outcomes.get(at)
+        return None if came_out is None else read_result(came_out.result)
+
+    async def intend(self, at: CallAt, call: ToolCall) -> None:
+        """Record that the call is about to be made."""
+        await self._journal.write(
+            Intended(
+                at=self._journal.clock.now(),
+                phase=at.phase,
+                round_num=at.round_num,
+                index=at.index,
+                tool=call.name,
+                digest=_digest(call.arguments, call.raw),
+            )
+        )
+
+    async def came_out(self, at: CallAt, result: ToolResult) -> None:
+        """Record what it came to."""
+        await self._journal.write(
+            CameOut(
+                at=self._journal.clock.now(),
+                phase=at.phase,
+                round_num=at.round_num,
+                index=at.index,
+                result=wire_result(result),
+            )
+        )
+
+    async def end(self, *, outcome: str, decision: str, ids: tuple[str, ...]) -> int:
+        """The end is on record before anything is done about it; returns its sequence, 0 for a turn never opened.
+
+        Raises ``Fenced``, ``Unavailable``.
+        """
+        if not self._is_open:
+            return 0
+        ended = Ended(at=self._journal.clock.now(), turn_id=self._turn_id, outcome=outcome, decision=decision, ids=ids)
+        return await self._journal.end(ended)
+
+
+def _digest(arguments: Mapping[str, object] | None, raw: str) -> str:
+    text = raw if arguments is None else json.dumps(arguments, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
