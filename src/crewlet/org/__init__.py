@@ -11,6 +11,7 @@ from crewlet.org.organization import Organization, TurnLimits
 from crewlet.org.organize import organize
 from crewlet.org.rules import company_problems
 from crewlet.org.seats import Seat, SeatKind, SeatPlacement, Unit
+from crewlet.org.token_budget import TokenBudget
 from crewlet.org.tool_servers import ToolHints, ToolServer
 from crewlet.org.variable_references import (
     VARIABLE_REFERENCE,
@@ -39,6 +40,7 @@ __all__ = [
     "SeatPlacement",
     "SkippedModel",
     "Texts",
+    "TokenBudget",
     "ToolHints",
     "ToolServer",
     "Transport",

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, Field
 
 from crewlet.base import limits
+from crewlet.org.document_budget import TokenBudgetDocument
 from crewlet.org.document_part import NOT_SUPPORTED_YET, DocumentPart, Later, Required, Texts, refused
 from crewlet.org.document_providers import ProvidersDocument
 from crewlet.org.document_role import RoleDocument
@@ -66,7 +67,8 @@ class CompanyDocument(DocumentPart):
     notification_coalesce_window_seconds: Annotated[int, AfterValidator(_check_window)] = 0
     notification_coalesce_max_batch: Annotated[int, AfterValidator(_check_batch)] = _BATCH_DEFAULT
     notification_rate_limit: Annotated[object, Later(0)] = 0
-    token_budget: Annotated[object, Later()] = None
+    token_budget: TokenBudgetDocument = TokenBudgetDocument()
+    """What all its agents together may spend."""
     learning: Annotated[object, Later()] = None
     scheduling: Annotated[object, Later()] = None
     knowledge: Annotated[object, Later()] = None

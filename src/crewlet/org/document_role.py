@@ -9,6 +9,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from crewlet.base import limits
+from crewlet.org.document_budget import TokenBudgetDocument
 from crewlet.org.document_part import DocumentPart, Later, NestedVariables, Required, Texts, refused
 from crewlet.org.names import HANDLE_GRAMMAR, is_handle
 
@@ -112,7 +113,8 @@ class RoleDocument(DocumentPart):
     llm_sandbox: Annotated[object, Later()] = None
     mcp_env: NestedVariables = Field(default_factory=dict[str, dict[str, str]])
     """By tool server: environment variables (stdio) or headers (http) of this seat's own connection."""
-    token_budget: Annotated[object, Later()] = None
+    token_budget: TokenBudgetDocument = TokenBudgetDocument()
+    """Agents only: what this seat may spend. The company's holds beside it."""
     placement: PlacementDocument = PlacementDocument()
     """Agents only. Empty: any node may run it."""
     integrations: Annotated[object, Later()] = None

@@ -11,6 +11,7 @@ from crewlet.base.ids import AgentId, Handle
 from crewlet.org.model_entries import ModelEntry, Phase, model_chain
 from crewlet.org.names import UnitKey, agent_id_for
 from crewlet.org.seats import Seat, Unit
+from crewlet.org.token_budget import TokenBudget
 from crewlet.org.tool_servers import ToolServer
 
 __all__ = ["Organization", "TurnLimits"]
@@ -42,6 +43,7 @@ class Organization:
     models: Mapping[str, ModelEntry]
     tool_servers: tuple[ToolServer, ...]
     turn_limits: TurnLimits
+    token_budget: TokenBudget
     dangling: tuple[Problem, ...] = ()
     _by_handle: Mapping[Handle, Seat] = field(init=False, repr=False, compare=False)
     _by_agent_id: Mapping[AgentId, Seat] = field(init=False, repr=False, compare=False)

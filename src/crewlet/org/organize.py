@@ -8,6 +8,7 @@ from types import MappingProxyType
 from crewlet.base.errors import ConfigError
 from crewlet.base.ids import Handle
 from crewlet.org.document import CompanyDocument
+from crewlet.org.document_budget import TokenBudgetDocument
 from crewlet.org.document_providers import ModelEntryDocument
 from crewlet.org.document_role import RoleDocument
 from crewlet.org.document_tool_servers import ToolServerDocument
@@ -17,6 +18,7 @@ from crewlet.org.organization import Organization, TurnLimits
 from crewlet.org.references import Relations, relations_of
 from crewlet.org.rules import company_problems
 from crewlet.org.seats import Seat, SeatPlacement, Unit
+from crewlet.org.token_budget import TokenBudget
 from crewlet.org.tool_servers import ToolHints, ToolServer
 from crewlet.org.walk import Chart, PlacedRole, PlacedUnit, chart_of
 
@@ -48,6 +50,7 @@ def organize(document: CompanyDocument) -> Organization:
             max_tool_rounds=engine.max_tool_rounds,
             delegation_depth_limit=engine.delegation_depth_limit,
         ),
+        token_budget=_token_budget(document.token_budget),
         dangling=relations.dangling,
     )
 
@@ -70,8 +73,13 @@ def _seat(company: str, role: PlacedRole, relations: Relations) -> Seat:
         manages=relations.manages[role.handle],
         models=_pick(written),
         placement=SeatPlacement(written.placement.node, tuple(sorted(written.placement.labels.items()))),
+        token_budget=_token_budget(written.token_budget),
         mcp_env=_mcp_env(role),
     )
+
+
+def _token_budget(written: TokenBudgetDocument) -> TokenBudget:
+    return TokenBudget(day=written.day, week=written.week, month=written.month)
 
 
 def _pick(written: RoleDocument) -> ModelPick:

@@ -19,6 +19,7 @@ _AGENTS_ONLY: Final = (
     "llm_review",
     "mcp_env",
     "placement",
+    "token_budget",
 )
 _HUMANS_ONLY: Final = ("availability", "contact")
 _LITERAL_OR_REFERENCE: Final = re.compile(rf"[^${{}}]+|{VARIABLE_REFERENCE}")

@@ -9,6 +9,7 @@ from typing import Literal
 from crewlet.base.ids import AgentId, Handle
 from crewlet.org.model_entries import ModelPick
 from crewlet.org.names import UnitKey
+from crewlet.org.token_budget import TokenBudget
 
 __all__ = ["Seat", "SeatKind", "Unit"]
 
@@ -46,6 +47,7 @@ class Seat:
     manages: tuple[Handle, ...]
     models: ModelPick
     placement: SeatPlacement
+    token_budget: TokenBudget
     mcp_env: Mapping[str, Mapping[str, str]] = field(repr=False)
 
     @property

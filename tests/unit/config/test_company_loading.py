@@ -8,6 +8,7 @@ import pytest
 
 from crewlet.base.errors import ConfigError, Problem
 from crewlet.config import company_of, load_company, source_of
+from crewlet.org import TokenBudget
 
 
 def _problems(text: str) -> tuple[Problem, ...]:
@@ -67,7 +68,6 @@ def test_an_unknown_key_is_refused_with_its_path_and_the_likely_one(
 @pytest.mark.parametrize(
     ("line", "path"),
     [
-        ("token_budget: {day: 1}", "token_budget"),
         ("notification_rate_limit: 5", "notification_rate_limit"),
         ("notification_coalesce_window_seconds: 5", "notification_coalesce_window_seconds"),
         ("notification_coalesce_max_batch: 21", "notification_coalesce_max_batch"),
@@ -82,7 +82,6 @@ def test_an_unknown_key_is_refused_with_its_path_and_the_likely_one(
         ("turn_engine: {delegation: {max_tasks_per_call: 2}}", "turn_engine.delegation"),
         ("providers: {embeddings: {type: openai}}", "providers.embeddings"),
         ("providers: {sandbox: {x: 1}}", "providers.sandbox"),
-        ("roles: [{name: a, token_budget: {day: 1}}]", "roles[0].token_budget"),
         ("roles: [{name: a, schedules: [{}]}]", "roles[0].schedules"),
         ("roles: [{name: a, sandbox: {enabled: true}}]", "roles[0].sandbox"),
         ("roles: [{name: a, learning_enabled: false}]", "roles[0].learning_enabled"),
@@ -96,6 +95,34 @@ def test_a_field_of_a_later_subsystem_is_refused_and_never_ignored(line: str, pa
     problem = _problem(f"name: A\n{line}")
 
     assert (problem.path, problem.problem) == (path, "not supported yet")
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "problem"),
+    [
+        ("token_budget: {day: 0}", "token_budget.day", "greater than 0"),
+        ("token_budget: {week: -5}", "token_budget.week", "greater than 0"),
+        ("token_budget: {month: '9'}", "token_budget.month", "must be a whole number"),
+        ("token_budget: {month: 9007199254740992}", "token_budget.month", "less than or equal"),
+        ("token_budget: {year: 9}", "token_budget.year", "unknown key"),
+        ("token_budget: 500000", "token_budget", "must say which window it is for"),
+        ("roles: [{name: a, token_budget: {day: 0}}]", "roles[0].token_budget.day", "greater than 0"),
+    ],
+)
+def test_a_ceiling_is_a_positive_number_of_tokens_for_a_window(line: str, path: str, problem: str) -> None:
+    found = _problem(f"name: A\n{line}")
+
+    assert found.path == path
+    assert problem in found.problem
+
+
+def test_ceilings_are_taken_for_the_company_and_for_a_seat() -> None:
+    text = "name: A\ntoken_budget: {day: 1, week: 2, month: 3}\nroles: [{name: a, token_budget: {week: 4}}, {name: b}]"
+
+    company = company_of(source_of(text)).organization
+
+    assert company.token_budget == TokenBudget(day=1, week=2, month=3)
+    assert [seat.token_budget for seat in company.seats] == [TokenBudget(week=4), TokenBudget()]
 
 
 def test_a_later_field_at_its_default_changes_nothing_and_is_taken() -> None:

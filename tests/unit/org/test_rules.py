@@ -28,6 +28,7 @@ def _paths(**fields: object) -> list[str]:
         ("llm_review", "m"),
         ("mcp_env", {"s": {"X": "1"}}),
         ("behavioral_guidelines", ["Be kind"]),
+        ("token_budget", {"day": 5}),
     ],
 )
 def test_a_human_has_nothing_that_only_a_run_needs(field: str, value: object) -> None:
