@@ -38,6 +38,7 @@ CATEGORIES: Final[dict[str, Category]] = {
     "contribution_received": Category.DECISION,
     "external_notification": Category.NOTIFICATION,
     "notification_skipped": Category.NOTIFICATION,
+    "notifications_coalesced": Category.NOTIFICATION,
     "turn_trigger_skipped": Category.NOTIFICATION,
     "agent_turn_started": Category.SYSTEM,
     "agent_turn_completed": Category.SYSTEM,

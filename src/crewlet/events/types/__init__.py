@@ -12,6 +12,8 @@ from crewlet.events.types.lifecycle import (
 from crewlet.events.types.notification import (
     ExternalNotification,
     InboundDelivery,
+    NotificationMessage,
+    NotificationsCoalesced,
     NotificationSkipped,
     RawWebhook,
     TurnTriggerSkipped,
@@ -51,7 +53,9 @@ __all__ = [
     "ExternalNotification",
     "InboundDelivery",
     "LlmUnavailable",
+    "NotificationMessage",
     "NotificationSkipped",
+    "NotificationsCoalesced",
     "OrgStarted",
     "OrgStopped",
     "PhaseRound",

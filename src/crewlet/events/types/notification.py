@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, ClassVar
+
+import msgspec
 
 from crewlet.events.body import Body, register
 
-__all__ = ["ExternalNotification", "InboundDelivery", "NotificationSkipped", "RawWebhook", "TurnTriggerSkipped"]
+__all__ = [
+    "ExternalNotification",
+    "InboundDelivery",
+    "NotificationMessage",
+    "NotificationSkipped",
+    "NotificationsCoalesced",
+    "RawWebhook",
+    "TurnTriggerSkipped",
+]
+
+
+class NotificationMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One of the notifications that a digest was made of, and the span of the event that brought it."""
+
+    event_id: str
+    sender: str = ""
+    salient_body: str = ""
+    notification_type: str = ""
+    timestamp: datetime | None = None
+    metadata: dict[str, Any] = {}
+    requires_recon: bool = False
+    trace_id: str = ""
+    span_id: str = ""
 
 
 @register
@@ -33,7 +58,9 @@ class RawWebhook(Body, frozen=True, kw_only=True, omit_defaults=True):
 class ExternalNotification(Body, frozen=True, kw_only=True, omit_defaults=True):
     """One notification routed to one seat; on its inbox it is a trigger.
 
-    ``reply`` is who is owed an answer and how: ``none``, ``tool`` or ``engine``.
+    ``reply`` is who is owed an answer and how: ``none``, ``tool`` or ``engine``. ``partition_key`` says with what it
+    may be merged, ``conversation_identity`` to which conversation it belongs (E-076). ``messages`` are the parts of
+    one that was merged, oldest first, each of them in full.
     """
 
     event_type: ClassVar[str] = "external_notification"
@@ -52,6 +79,7 @@ class ExternalNotification(Body, frozen=True, kw_only=True, omit_defaults=True):
     partition_key: str = ""
     conversation_identity: str = ""
     trigger_position: str = ""
+    messages: tuple[NotificationMessage, ...] = ()
 
     def summary(self) -> str:
         """Who wrote what to whom."""
@@ -77,6 +105,30 @@ class NotificationSkipped(Body, frozen=True, kw_only=True, omit_defaults=True):
     def summary(self) -> str:
         """Why it reached nobody."""
         return f"a delivery from {self.integration} for {self.recipient or 'nobody'} was skipped: {self.reason}"
+
+
+@register
+class NotificationsCoalesced(Body, frozen=True, kw_only=True, omit_defaults=True):
+    """Several notifications of one partition were merged into one trigger (E-105).
+
+    It names the partition, not the conversation: a question for a conversation's turns must not find batches.
+    """
+
+    event_type: ClassVar[str] = "notifications_coalesced"
+    agent_handle: str
+    integration: str
+    partition_key: str
+    work_key: str
+    trigger_ids: tuple[str, ...]
+    senders: tuple[str, ...] = ()
+
+    def summary(self) -> str:
+        """Whose notifications, and how many."""
+        return f"{len(self.trigger_ids)} notifications for {self.agent_handle} through {self.integration} became one"
+
+    def actor(self) -> str:
+        """The seat."""
+        return self.agent_handle
 
 
 @register
