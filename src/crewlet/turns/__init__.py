@@ -2,11 +2,17 @@
 
 from crewlet.turns.config import TurnConfig
 from crewlet.turns.engine import TurnEngine
+from crewlet.turns.meter import BudgetExhausted, Meter, NoMeter, RefusedWindow, Spent
 from crewlet.turns.setup import CompanyBrief, SeatBrief, ToolSurface, TurnSetup
 
 __all__ = [
+    "BudgetExhausted",
     "CompanyBrief",
+    "Meter",
+    "NoMeter",
+    "RefusedWindow",
     "SeatBrief",
+    "Spent",
     "ToolSurface",
     "TurnConfig",
     "TurnEngine",

@@ -137,7 +137,7 @@ class TurnEngine:
 
     async def _record_end(self, scope: TurnScope, completed: AgentTurnCompleted) -> None:
         try:
-            await scope.events.record(completed)
+            await scope.events.record(completed, once=True)
         except PayloadTooLarge as refused:
             _log.warning("turn_artifact_cut", turn=completed.turn_id, size=refused.size, limit=refused.limit)
             cut = completed.artifact[: limits.TURN_RECORD_TEXT_MAX_CHARS]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from crewlet.base.errors import CrewletError
@@ -14,14 +15,23 @@ __all__ = ["BudgetExhausted", "Meter", "NoMeter", "RefusedWindow", "Spent"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedWindow:
-    """The window that refuses: ``scope`` is ``org`` or ``agent:{id}``, ``period`` day, week or month."""
+    """The window that refuses: ``scope`` is ``org`` or ``agent:{id}``, ``period`` day, week or month.
+
+    ``ceiling`` is ``None`` where it was lifted since, ``resets_at`` (UTC) where only a newer build knows the period.
+    """
 
     scope: str
     period: str
     label: str
     spent: int
-    ceiling: int
-    resets_at: str = ""
+    ceiling: int | None
+    resets_at: datetime | None = None
+
+    def __str__(self) -> str:
+        whose = "the company" if self.scope == "org" else self.scope
+        of = "" if self.ceiling is None else f" of {self.ceiling}"
+        until = "" if self.resets_at is None else f"; it turns over at {self.resets_at.isoformat()}"
+        return f"the token budget of {whose} for the {self.period} {self.label} is spent: {self.spent}{of}{until}"
 
 
 class BudgetExhausted(CrewletError):
@@ -29,12 +39,7 @@ class BudgetExhausted(CrewletError):
 
     def __init__(self, refused: tuple[RefusedWindow, ...]) -> None:
         self.refused = refused
-        first = refused[0]
-        until = f"; it turns over at {first.resets_at}" if first.resets_at else ""
-        super().__init__(
-            f"the token budget of {first.scope} for the {first.period} {first.label} is spent:"
-            f" {first.spent} of {first.ceiling}{until}"
-        )
+        super().__init__(str(refused[0]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

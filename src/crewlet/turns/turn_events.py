@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypedDict, TypeVar
+from uuid import UUID, uuid5
 
 import structlog
 
@@ -23,6 +24,7 @@ from crewlet.turns.setup import SeatBrief
 __all__ = ["OfTurn", "Publish", "TurnEvents", "trigger_summary"]
 
 _log = structlog.get_logger(__name__)
+_SAID_ONCE = UUID("3f1d6c0e-8c6d-5c39-9a3e-5f0e9b1d7a52")
 _B = TypeVar("_B", bound=Body)
 
 Publish = Callable[[str, Event], Awaitable[object]]
@@ -69,12 +71,14 @@ class TurnEvents:
             if smaller is not None and isinstance(lost, PayloadTooLarge):
                 await self.tell(smaller(body), trace)
 
-    async def record(self, body: Body) -> None:
+    async def record(self, body: Body, *, once: bool = False) -> None:
         """Publish what others wait for, with a few bounded retries under one event id, so it is stored once.
+
+        ``once``: whatever process says it, a turn says it under one id.
 
         Raises ``Unavailable`` after the last try, ``PayloadTooLarge`` at once.
         """
-        event = self._event(body, None)
+        event = self._event(body, None, event_id=said_once_id(self.turn_id, body.event_type) if once else "")
         pause_s = self.config.record_backoff_first_s
         for attempt in range(1, self.config.record_attempts_max + 1):
             try:
@@ -87,17 +91,23 @@ class TurnEvents:
             else:
                 return
 
-    def _event(self, body: Body, trace: Trace | None) -> Event:
+    def _event(self, body: Body, trace: Trace | None, *, event_id: str = "") -> Event:
         return new_event(
             body,
             trace=trace or self.trace,
             now=self.clock.now(),
             ids=self.ids,
+            event_id=event_id,
             source=self.seat.handle,
             delegation_depth=self.trigger.delegation_depth,
             parent_turn_id=self.trigger.lead.parent_turn_id,
             delegation_chain=self.trigger.delegation_chain,
         )
+
+
+def said_once_id(turn_id: str, event_type: str) -> str:
+    """The id of what a turn says once, by whichever process."""
+    return str(uuid5(_SAID_ONCE, f"{turn_id}\x00{event_type}"))
 
 
 def trigger_summary(trigger: Trigger) -> TriggerSummary:
