@@ -18,6 +18,7 @@ __all__ = [
     "STREAM_CONFIG",
     "STREAM_DLQ",
     "STREAM_EVENTS",
+    "STREAM_JOURNAL",
     "STREAM_NOTIFICATIONS",
     "STREAM_ROOM_PROBE",
     "acknowledgement",
@@ -35,6 +36,7 @@ __all__ = [
     "holds_mailboxes",
     "inbox_group",
     "inbox_handle",
+    "journal",
     "matches",
     "namespace",
     "namespace_stream",
@@ -53,6 +55,7 @@ STREAM_NOTIFICATIONS: Final = "CREWLET_NOTIFICATIONS"
 STREAM_EVENTS: Final = "CREWLET_EVENTS"
 STREAM_CONFIG: Final = "CREWLET_CONFIG"
 STREAM_DLQ: Final = "CREWLET_DLQ"
+STREAM_JOURNAL: Final = "CREWLET_JOURNAL"
 STREAM_ADVISORIES: Final = "CREWLET_ADVISORIES"
 STREAM_ROOM_PROBE: Final = "CREWLET_ROOM"
 
@@ -72,6 +75,7 @@ _STREAM_SUBJECTS: Final = {
     STREAM_EVENTS: f"{_ROOT}.events.>",
     STREAM_CONFIG: f"{_ROOT}.config.>",
     STREAM_DLQ: "dlq.>",
+    STREAM_JOURNAL: f"{_ROOT}.journal.>",
     STREAM_ADVISORIES: ORPHAN_ADVISORIES,
 }
 
@@ -129,6 +133,11 @@ def reflect_group(handle: str) -> str:
     return f"agent-{handle}-reflect"
 
 
+def journal(handle: str) -> str:
+    """Where the journal of a seat's turns is kept, record by record."""
+    return f"{_ROOT}.journal.{_one_token(handle)}"
+
+
 def event_topic(event_type: str) -> str:
     """Where the engine records an event of this type about itself; a dotted type keeps its dots."""
     return f"{_ROOT}.events.{event_type}"
@@ -172,7 +181,7 @@ def namespace_stream(subject: str) -> str | None:
 
 def holds_mailboxes(stream: str) -> bool:
     """Whether a stream of the account is one of ours that mailboxes live on (E-031)."""
-    return stream.startswith("CREWLET_") and stream != STREAM_ADVISORIES
+    return stream.startswith("CREWLET_") and stream not in (STREAM_ADVISORIES, STREAM_JOURNAL)
 
 
 def question(subject: str) -> str:

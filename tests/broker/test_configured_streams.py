@@ -23,6 +23,7 @@ stream:
   event_max_bytes: 600002
   config_max_bytes: 600003
   dead_letter_max_bytes: 600004
+  journal_max_bytes: 600005
   event_retention_hours: 48
 """
 
@@ -40,6 +41,7 @@ async def in_force(folder: Path, text: str) -> dict[str, tuple[int, int]]:
             topics.STREAM_EVENTS,
             topics.STREAM_CONFIG,
             topics.STREAM_DLQ,
+            topics.STREAM_JOURNAL,
         ):
             info = await ground.access.api.stream_info(name)
             assert info is not None
@@ -57,6 +59,7 @@ async def test_sizes_and_ages_of_the_file_are_those_of_the_streams(tmp_path: Pat
         topics.STREAM_EVENTS: (600_002, ns(48 * 3600)),
         topics.STREAM_CONFIG: (600_003, ns(3600)),
         topics.STREAM_DLQ: (600_004, ns(48 * 3600)),
+        topics.STREAM_JOURNAL: (600_005, ns(7 * 86400)),
     }
 
 

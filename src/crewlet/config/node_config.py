@@ -62,6 +62,7 @@ class StreamConfig:
     event_max_bytes: int = 0
     config_max_bytes: int = 0
     dead_letter_max_bytes: int = 0
+    journal_max_bytes: int = 0
     replicas: int = 1
     cluster: ClusterConfig | None = None
     server_binary: Path | None = None

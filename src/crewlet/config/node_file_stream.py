@@ -113,6 +113,9 @@ class StreamSection(DocumentPart):
     """The most bytes of configuration nudges; the oldest give way. 0 means 64 MiB."""
     dead_letter_max_bytes: _StreamSize = 0
     """The most bytes of dead letters. Where they are full, a further one stays in its mailbox. 0 means 2 GiB."""
+    journal_max_bytes: _StreamSize = 0
+    """The most bytes of the journals of running turns, kept for seven days at most. A full one takes no further record.
+    0 means 2 GiB."""
     replicas: Annotated[int, AfterValidator(_replicas), FromText()] = 0
     """How many members keep a copy of everything: 1 or 3; 0 means 3 in a cluster of our own and 1 elsewhere."""
     cluster: ClusterSection = ClusterSection()

@@ -114,6 +114,7 @@ def _stream(written: StreamSection, paths: _Paths, data_dir: Path) -> StreamConf
         event_max_bytes=written.event_max_bytes,
         config_max_bytes=written.config_max_bytes,
         dead_letter_max_bytes=written.dead_letter_max_bytes,
+        journal_max_bytes=written.journal_max_bytes,
         replicas=replicas_of(written),
         cluster=cluster_of(written),
         url=written.url,

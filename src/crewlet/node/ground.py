@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
-from crewlet.backends.nats import DeadLetterBox, JetStreamQueue
+from crewlet.backends.nats import DeadLetterBox, JetStreamLog, JetStreamQueue
 from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.ids import Ids
@@ -20,7 +20,7 @@ from crewlet.node.broker_writes import BrokerWrites
 from crewlet.node.seat_activity import SeatActivities
 from crewlet.node.shared_stores import open_stores
 from crewlet.notify import inbound_subscription
-from crewlet.queue import DeadLetters, QueueConfig, Subscription
+from crewlet.queue import DeadLetters, Log, QueueConfig, Subscription
 from crewlet.store import BucketMarks, Database, EventLog
 
 __all__ = ["Ground", "Stranded", "lay_ground"]
@@ -49,6 +49,7 @@ class Ground:
     queue: JetStreamQueue
     writes: BrokerWrites
     dead_letters: DeadLetters
+    log: Log
     event_log: EventLog
     stores: Mapping[str, RecordStore]
     ledger: Ledger
@@ -77,6 +78,8 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
         on_stranded=stranded,
     )
     stack.push_async_callback(queue.close)
+    log = JetStreamLog(access.api, ids=ids)
+    stack.callback(log.close)
     writes = BrokerWrites(queue, access)
     stack.push_async_callback(writes.close)
     queue.add_publish_listener(event_log.listener())
@@ -105,6 +108,7 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
         queue=queue,
         writes=writes,
         dead_letters=DeadLetterBox(access.api),
+        log=log,
         event_log=event_log,
         stores=stores,
         ledger=Ledger(stores[LEDGER.name], clock),
@@ -122,6 +126,7 @@ def _queue_config(stream: StreamConfig) -> QueueConfig:
         event_max_bytes=stream.event_max_bytes,
         config_max_bytes=stream.config_max_bytes,
         dead_letter_max_bytes=stream.dead_letter_max_bytes,
+        journal_max_bytes=stream.journal_max_bytes,
         replicas=stream.replicas,
     )
 

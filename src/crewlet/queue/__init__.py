@@ -14,6 +14,7 @@ from crewlet.queue.contract import (
 )
 from crewlet.queue.dead_letters import DeadLetter, DeadLetterPage, DeadLetters, Redrive, RedriveOutcome
 from crewlet.queue.deliveries import Ack, Defer, Delivery, Handler, Nak, Outcome, Subscription
+from crewlet.queue.log import Log, LogFull, Logged, LogRecord, LogUnreadable, Superseded, Tail, checked_records
 from crewlet.queue.seat_mailboxes import control_of, inbox_of, mailboxes_of, owner_of_mailbox, reflect_of
 
 __all__ = [
@@ -29,6 +30,11 @@ __all__ = [
     "Delivery",
     "EventQueue",
     "Handler",
+    "Log",
+    "LogFull",
+    "LogRecord",
+    "LogUnreadable",
+    "Logged",
     "MailboxState",
     "Nak",
     "Outcome",
@@ -41,6 +47,9 @@ __all__ = [
     "StreamHandler",
     "StreamSubscription",
     "Subscription",
+    "Superseded",
+    "Tail",
+    "checked_records",
     "control_of",
     "inbox_of",
     "mailboxes_of",

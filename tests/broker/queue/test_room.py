@@ -21,7 +21,12 @@ from tests.broker.queue.rig import INBOX, SCALED, Company, Node, event
 pytestmark = pytest.mark.slow
 
 SMALL = replace(
-    SCALED, mailbox_max_bytes=200_000, event_max_bytes=200_000, config_max_bytes=100_000, dead_letter_max_bytes=100_000
+    SCALED,
+    mailbox_max_bytes=200_000,
+    event_max_bytes=200_000,
+    config_max_bytes=100_000,
+    dead_letter_max_bytes=100_000,
+    journal_max_bytes=100_000,
 )
 EVENTS = topics.event_topic("probe")
 
@@ -87,6 +92,7 @@ async def test_events_give_up_their_oldest(company: Company) -> None:
         (topics.STREAM_EVENTS, 200_000, "old"),
         (topics.STREAM_CONFIG, 100_000, "old"),
         (topics.STREAM_DLQ, 100_000, "new"),
+        (topics.STREAM_JOURNAL, 100_000, "new"),
     ],
 )
 async def test_a_configured_size_is_in_force(company: Company, name: str, size: int, discard: str) -> None:
@@ -105,6 +111,7 @@ async def test_every_stream_has_a_limit_as_shipped(node: Node) -> None:
         topics.STREAM_EVENTS,
         topics.STREAM_CONFIG,
         topics.STREAM_DLQ,
+        topics.STREAM_JOURNAL,
         topics.STREAM_ADVISORIES,
     ):
         assert (await in_force(node, name)).max_bytes > 0

@@ -41,6 +41,7 @@ async def test_mailboxes_keep_mail_while_somebody_owes_an_ack(node: Node, name: 
         (topics.STREAM_EVENTS, SCALED.event_retention_s, "old"),
         (topics.STREAM_CONFIG, 3600.0, "old"),
         (topics.STREAM_DLQ, SCALED.event_retention_s, "new"),
+        (topics.STREAM_JOURNAL, 7 * 86400.0, "new"),
     ],
 )
 async def test_records_are_kept_for_their_age(node: Node, name: str, age_s: float, discard: str) -> None:

@@ -10,7 +10,7 @@ from crewlet.backends.nats.jetstream_types import ApiError, lacks_room
 from crewlet.backends.nats.streams import on_demand_stream, purpose_streams, stream_differences
 from crewlet.queue import QueueConfig
 
-AGENT, NOTIFICATIONS, EVENTS, CONFIG, DLQ = purpose_streams(QueueConfig(), "file")
+AGENT, NOTIFICATIONS, EVENTS, CONFIG, DLQ, JOURNAL = purpose_streams(QueueConfig(), "file")
 
 
 def test_a_stream_as_wanted_does_not_differ() -> None:
@@ -53,13 +53,14 @@ def test_no_stream_is_made_for_several_namespaces() -> None:
         on_demand_stream("crewlet.>", QueueConfig(), "file")
 
 
-def test_the_purposes_are_the_five_that_are_named() -> None:
-    assert [stream.name for stream in (AGENT, NOTIFICATIONS, EVENTS, CONFIG, DLQ)] == [
+def test_the_purposes_are_the_six_that_are_named() -> None:
+    assert [stream.name for stream in (AGENT, NOTIFICATIONS, EVENTS, CONFIG, DLQ, JOURNAL)] == [
         topics.STREAM_AGENT,
         topics.STREAM_NOTIFICATIONS,
         topics.STREAM_EVENTS,
         topics.STREAM_CONFIG,
         topics.STREAM_DLQ,
+        topics.STREAM_JOURNAL,
     ]
 
 

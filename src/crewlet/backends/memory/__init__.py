@@ -1,6 +1,7 @@
 """The twins: second implementations that live in this process, held to the same contracts."""
 
 from crewlet.backends.memory.leases import MemoryLeases
+from crewlet.backends.memory.log import MemoryLog, MemoryLogStream, Piece
 from crewlet.backends.memory.queue import MemoryQueue
 from crewlet.backends.memory.queue_broker import MemoryBroker
 from crewlet.backends.memory.queue_dead_letters import MemoryDeadLetterBox
@@ -16,7 +17,10 @@ __all__ = [
     "MemoryDeadLetterBox",
     "MemoryLeases",
     "MemoryLink",
+    "MemoryLog",
+    "MemoryLogStream",
     "MemoryQueue",
     "MemoryRecordStore",
+    "Piece",
     "StoredMessage",
 ]

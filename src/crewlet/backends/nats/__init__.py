@@ -7,6 +7,7 @@ from crewlet.backends.nats.dead_letter_box import DeadLetterBox
 from crewlet.backends.nats.embedded_broker import BrokerConfig, EmbeddedBroker
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import Storage
+from crewlet.backends.nats.log import JetStreamLog
 from crewlet.backends.nats.login import TlsFiles
 from crewlet.backends.nats.queue import JetStreamQueue
 from crewlet.backends.nats.records import NatsRecordStore
@@ -20,6 +21,7 @@ __all__ = [
     "DeadLetterBox",
     "EmbeddedBroker",
     "JetStream",
+    "JetStreamLog",
     "JetStreamQueue",
     "NatsRecordStore",
     "OpenedBucket",

@@ -106,6 +106,7 @@ class StreamConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     max_msgs: int = 0
     max_bytes: int = 0
     max_age: int = 0
+    first_seq: int = 0
     max_msgs_per_subject: int = 0
     max_msg_size: int = 0
     duplicate_window: int = 0

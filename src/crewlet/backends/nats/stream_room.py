@@ -19,17 +19,18 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamRoom:
-    """Most bytes of each of the two mailbox streams, of events, of configuration nudges, of dead letters."""
+    """Most bytes of each of the two mailbox streams, of events, of nudges, of dead letters, of the journal."""
 
     mailboxes: int
     events: int
     nudges: int
     dead_letters: int
+    journal: int
 
     @property
     def total(self) -> int:
-        """All five streams together."""
-        return 2 * self.mailboxes + self.events + self.nudges + self.dead_letters
+        """All six streams together."""
+        return 2 * self.mailboxes + self.events + self.nudges + self.dead_letters + self.journal
 
 
 def shipped_room(config: QueueConfig, factor: float = 1.0) -> StreamRoom:
@@ -43,6 +44,7 @@ def shipped_room(config: QueueConfig, factor: float = 1.0) -> StreamRoom:
         events=config.event_max_bytes or part(limits.EVENT_STREAM_BYTES),
         nudges=config.config_max_bytes or part(limits.CONFIG_STREAM_BYTES),
         dead_letters=config.dead_letter_max_bytes or part(limits.DEAD_LETTER_STREAM_BYTES),
+        journal=config.journal_max_bytes or part(limits.JOURNAL_STREAM_BYTES),
     )
 
 

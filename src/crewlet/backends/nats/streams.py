@@ -23,6 +23,7 @@ from crewlet.backends.nats.jetstream_types import (
 )
 from crewlet.backends.nats.stream_room import StreamRoom, find_room, shipped_room
 from crewlet.base import limits
+from crewlet.base.clock import SystemClock
 from crewlet.base.errors import StartRefused
 from crewlet.queue import QueueConfig
 
@@ -48,6 +49,7 @@ _SIZE_SETTINGS: Final = {
     topics.STREAM_EVENTS: "event_max_bytes",
     topics.STREAM_CONFIG: "config_max_bytes",
     topics.STREAM_DLQ: "dead_letter_max_bytes",
+    topics.STREAM_JOURNAL: "journal_max_bytes",
 }
 _REMEDY: Final = "move the stream away or fix its settings"
 _MORE_IS_FINE: Final = frozenset({"max_consumers", "num_replicas"})
@@ -57,10 +59,10 @@ wanted are raised by whoever knows that the members have the room."""
 
 
 def purpose_streams(config: QueueConfig, storage: Storage, room: StreamRoom | None = None) -> tuple[StreamConfig, ...]:
-    """The five streams of the engine (E-020 to E-024).
+    """The six streams of the engine (E-020 to E-024).
 
-    Mailboxes and dead letters refuse what no longer fits (``discard: new``), records of what happened give up their
-    oldest, each within its own part of ``room``, so that none takes the buckets' part.
+    Mailboxes, dead letters and the journal refuse what no longer fits (``discard: new``), records of what happened give
+    up their oldest, each within its own part of ``room``, so that none takes the buckets' part.
     """
     events_s = config.event_retention_s
     room = room or shipped_room(config)
@@ -73,6 +75,10 @@ def purpose_streams(config: QueueConfig, storage: Storage, room: StreamRoom | No
         _log_of(topics.STREAM_CONFIG, limits.CONFIG_RETENTION_S, window_s, config, storage, room.nudges),
         msgspec.structs.replace(
             _log_of(topics.STREAM_DLQ, events_s, letters_window_s, config, storage, room.dead_letters),
+            discard="new",
+        ),
+        msgspec.structs.replace(
+            _log_of(topics.STREAM_JOURNAL, limits.JOURNAL_RETENTION_S, window_s, config, storage, room.journal),
             discard="new",
         ),
     )
@@ -198,7 +204,7 @@ class Streams:
     async def _created_or_adopted(self, wanted: StreamConfig) -> StreamInfo:
         while True:
             try:
-                return await self._api.stream_create(wanted)
+                return await self._api.stream_create(_begun(wanted))
             except ApiError as error:
                 if error.err_code == STREAM_NAME_IN_USE:
                     return await self._adopt(wanted)
@@ -249,6 +255,17 @@ class Streams:
             return ""
         setting = _SIZE_SETTINGS.get(wanted.name, "mailbox_max_bytes")
         return setting if getattr(self._config, setting) else ""
+
+
+def _begun(wanted: StreamConfig) -> StreamConfig:
+    """``wanted``, as it is made now.
+
+    The journal's sequences begin with the microseconds of the day it is made: one that was lost and is made anew never
+    comes back to a sequence that somebody remembers from the one before.
+    """
+    if wanted.name != topics.STREAM_JOURNAL:
+        return wanted
+    return msgspec.structs.replace(wanted, first_seq=int(SystemClock().now().timestamp() * 1_000_000))
 
 
 def _mailboxes(name: str, subjects: list[str], config: QueueConfig, storage: Storage, max_bytes: int) -> StreamConfig:

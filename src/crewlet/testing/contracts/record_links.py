@@ -17,9 +17,10 @@ _ROOT = "$KV."
 
 
 class RecordLink(Wire):
-    """A connection through a proxy. What is spoiled is a write to a bucket, and each time the next one."""
+    """A connection through a proxy. What is spoiled is a write below ``root``, and each time the next one."""
 
-    def __init__(self, proxy: LinkProxy, connection: Connection) -> None:
+    def __init__(self, proxy: LinkProxy, connection: Connection, *, root: str = _ROOT) -> None:
+        self._root = root
         self._proxy = proxy
         self._connection = connection
         self._next_write: Literal["arrives", "lost reply", "cut after", "withheld"] = "arrives"
@@ -62,7 +63,7 @@ class RecordLink(Wire):
         async def arrive() -> Message:
             return await self._connection.request(subject, payload, headers=headers, timeout_s=timeout_s)
 
-        if not subject.startswith(_ROOT):
+        if not subject.startswith(self._root):
             return await arrive()
         fate, self._next_write = self._next_write, "arrives"
         if fate == "arrives":
