@@ -12,6 +12,7 @@ from crewlet.queue.contract import (
     StreamSubscription,
     nak_backoff_s,
 )
+from crewlet.queue.copies import message_identity, put_back
 from crewlet.queue.dead_letters import DeadLetter, DeadLetterPage, DeadLetters, Redrive, RedriveOutcome
 from crewlet.queue.deliveries import Ack, Defer, Delivery, Handler, Nak, Outcome, Subscription
 from crewlet.queue.log import Log, LogFull, Logged, LogRecord, LogUnreadable, Superseded, Tail, checked_records
@@ -53,8 +54,10 @@ __all__ = [
     "control_of",
     "inbox_of",
     "mailboxes_of",
+    "message_identity",
     "nak_backoff_s",
     "owner_of_mailbox",
     "partitions_of",
+    "put_back",
     "reflect_of",
 ]

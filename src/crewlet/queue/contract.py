@@ -112,7 +112,8 @@ class EventQueue(Protocol):
 
         True afterwards: the broker has acknowledged the message and every publish listener has been awaited.
         A topic that no durable subscription covers drops the event on the mailbox streams (S-138). A repeat with the
-        same event id inside the broker's duplicate window is stored once. Raises ``PayloadTooLarge``, and
+        same event id inside the broker's duplicate window is stored once; an event that was :func:`put_back` is another
+        message, under the same id. Raises ``PayloadTooLarge``, and
         ``MailboxFull`` where a mailbox stream has no room left: nothing was stored, and nothing that waits gave way.
         """
         ...

@@ -13,7 +13,7 @@ from crewlet.base import limits
 from crewlet.base.errors import PayloadTooLarge, Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.events import Event, encode
-from crewlet.queue import PublishListener
+from crewlet.queue import PublishListener, message_identity
 
 __all__ = ["Publisher"]
 
@@ -65,7 +65,7 @@ class Publisher:
 
     async def _store_and_tell(self, topic: str, event: Event, payload: bytes) -> None:
         await self._line.reach()
-        self._broker.store(topic, payload, message_id=f"{event.id}.{topic}")
+        self._broker.store(topic, payload, message_id=f"{message_identity(event)}.{topic}")
         for listener in [*self._listeners.values()]:
             try:
                 await listener(topic, event)

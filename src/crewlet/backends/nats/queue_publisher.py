@@ -18,7 +18,7 @@ from crewlet.base import limits
 from crewlet.base.errors import PayloadTooLarge, Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.events import Event, encode
-from crewlet.queue import PublishListener
+from crewlet.queue import PublishListener, message_identity
 
 __all__ = ["Publisher", "message_id"]
 
@@ -27,7 +27,7 @@ _log = structlog.get_logger(__name__)
 
 def message_id(topic: str, event: Event) -> str:
     """What the broker knows a publish by: one event on two topics of a stream is two messages, twice on one is one."""
-    return f"{event.id}.{_digest(topic)}"
+    return f"{message_identity(event)}.{_digest(topic)}"
 
 
 class Publisher:

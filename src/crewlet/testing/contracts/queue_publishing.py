@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crewlet.queue import Subscription
+from crewlet.queue import Subscription, put_back
 from crewlet.testing.contracts.contract import Contract
 from crewlet.testing.contracts.queue_handlers import Recorder
 from crewlet.testing.contracts.queue_harness import QueueHarness, event
@@ -69,6 +69,17 @@ class Publishing(Contract):
             await client.publish(queue.inbox().topic, event("m1"))
 
         assert await queue.retained(queue.inbox().topic) == 1
+
+    async def test_what_is_put_back_is_a_message_of_its_own_once(self, queue: QueueHarness) -> None:
+        """Taken for a repeat of its first message, it would be gone with the acknowledgement of that one."""
+        client = await queue.client()
+        await client.ensure_subscription(queue.inbox())
+        await client.publish(queue.inbox().topic, event("m1"))
+
+        for _ in range(2):
+            await client.publish(queue.inbox().topic, put_back(event("m1")))
+
+        assert await queue.retained(queue.inbox().topic) == 2
 
     async def test_a_repeat_after_the_first_was_worked_is_no_new_message(self, queue: QueueHarness) -> None:
         client, handler = await queue.client(), Recorder()

@@ -63,6 +63,15 @@ class RepeatsAreStored(QueueSaboteur):
         return await self.twin.publish(topic, replace(event, id=f"{event.id}-{repeats}") if repeats else event)
 
 
+class PutBackIsARepeat(QueueSaboteur):
+    """An event that was put back is the message that was there before."""
+
+    caught_by = Publishing.test_what_is_put_back_is_a_message_of_its_own_once
+
+    async def publish(self, topic: str, event: Event) -> Event:
+        return await self.twin.publish(topic, replace(event, payload={}))
+
+
 class RepeatsAreForgottenOnceWorked(QueueSaboteur):
     """The same event again is a message again where the first is gone."""
 
@@ -157,6 +166,7 @@ PUBLISHING_FAULTS: tuple[type[QueueSaboteur], ...] = (
     StampsTheOriginal,
     UncoveredMailIsKept,
     RepeatsAreStored,
+    PutBackIsARepeat,
     RepeatsAreForgottenOnceWorked,
     EventsAreKnownByIdAlone,
     GroupsCompete,
