@@ -7,7 +7,7 @@ from crewlet.org.document_providers import ModelType, ReasoningEffort
 from crewlet.org.document_tool_servers import Transport
 from crewlet.org.model_entries import ModelEntry, ModelPick, Phase, SkippedModel, model_chain, skipped_models
 from crewlet.org.names import AGENT_NAMESPACE, UnitKey, agent_id_for, is_handle, mint
-from crewlet.org.organization import Organization, TurnLimits
+from crewlet.org.organization import NotificationLimits, Organization, TurnLimits
 from crewlet.org.organize import organize
 from crewlet.org.rules import company_problems
 from crewlet.org.seats import Seat, SeatKind, SeatPlacement, Unit
@@ -31,6 +31,7 @@ __all__ = [
     "ModelEntry",
     "ModelPick",
     "ModelType",
+    "NotificationLimits",
     "Organization",
     "Phase",
     "ReasoningEffort",

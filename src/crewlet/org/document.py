@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from crewlet.base import limits
 from crewlet.org.document_budget import TokenBudgetDocument
-from crewlet.org.document_part import NOT_SUPPORTED_YET, DocumentPart, Later, Required, Texts, refused
+from crewlet.org.document_part import DocumentPart, Later, Required, Texts, refused
 from crewlet.org.document_providers import ProvidersDocument
 from crewlet.org.document_role import RoleDocument
 from crewlet.org.document_tool_servers import ToolServerDocument
@@ -17,8 +17,6 @@ from crewlet.org.document_turn_engine import TurnEngineDocument
 from crewlet.org.document_unit import UnitDocument
 
 __all__ = ["CompanyDocument"]
-
-_BATCH_DEFAULT = 20
 
 
 def _check_timezone(name: str) -> str:
@@ -34,16 +32,12 @@ def _check_timezone(name: str) -> str:
 def _check_window(seconds: int) -> int:
     if not 0 <= seconds <= limits.MAX_LINGER_SECONDS:
         raise refused(f"must be between 0 and {limits.MAX_LINGER_SECONDS}")
-    if seconds != 0:
-        raise refused("not supported yet", "remove this field", kind=NOT_SUPPORTED_YET)
     return seconds
 
 
 def _check_batch(events: int) -> int:
     if not 1 <= events <= limits.MAX_BATCH_EVENTS:
         raise refused(f"must be between 1 and {limits.MAX_BATCH_EVENTS}")
-    if events != _BATCH_DEFAULT:
-        raise refused("not supported yet", "remove this field", kind=NOT_SUPPORTED_YET)
     return events
 
 
@@ -65,8 +59,12 @@ class CompanyDocument(DocumentPart):
     turn_engine: TurnEngineDocument = TurnEngineDocument()
     mcp_servers: Annotated[tuple[ToolServerDocument, ...], Field(strict=False)] = ()
     notification_coalesce_window_seconds: Annotated[int, AfterValidator(_check_window)] = 0
-    notification_coalesce_max_batch: Annotated[int, AfterValidator(_check_batch)] = _BATCH_DEFAULT
-    notification_rate_limit: Annotated[object, Later(0)] = 0
+    """How long an inbox gathers after the first message before its turn begins; what waits is gathered in any case."""
+    notification_coalesce_max_batch: Annotated[int, AfterValidator(_check_batch)] = limits.BATCH_EVENTS
+    """Messages taken from an inbox at once, over all their conversations; bounds what one turn is told of one."""
+    notification_rate_limit: Annotated[int, Field(ge=0)] = 0
+    """Notifications a second that one seat is let have, the rest being dropped. 0: no limit. A valve against storms
+    and loops alone; bursts are what gathering is for."""
     token_budget: TokenBudgetDocument = TokenBudgetDocument()
     """What all its agents together may spend."""
     learning: Annotated[object, Later()] = None

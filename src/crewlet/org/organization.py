@@ -14,7 +14,7 @@ from crewlet.org.seats import Seat, Unit
 from crewlet.org.token_budget import TokenBudget
 from crewlet.org.tool_servers import ToolServer
 
-__all__ = ["Organization", "TurnLimits"]
+__all__ = ["NotificationLimits", "Organization", "TurnLimits"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,15 @@ class TurnLimits:
     max_iterations: int
     max_tool_rounds: int
     delegation_depth_limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationLimits:
+    """How notifications are gathered before a turn, and how many a seat is let have (0: as many as come)."""
+
+    gather_s: float
+    gather_max: int
+    a_second_max: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +52,7 @@ class Organization:
     models: Mapping[str, ModelEntry]
     tool_servers: tuple[ToolServer, ...]
     turn_limits: TurnLimits
+    notifications: NotificationLimits
     token_budget: TokenBudget
     dangling: tuple[Problem, ...] = ()
     _by_handle: Mapping[Handle, Seat] = field(init=False, repr=False, compare=False)

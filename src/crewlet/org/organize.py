@@ -14,7 +14,7 @@ from crewlet.org.document_role import RoleDocument
 from crewlet.org.document_tool_servers import ToolServerDocument
 from crewlet.org.model_entries import ModelEntry, ModelPick, Phase, vendor_keys
 from crewlet.org.names import UnitKey, agent_id_for
-from crewlet.org.organization import Organization, TurnLimits
+from crewlet.org.organization import NotificationLimits, Organization, TurnLimits
 from crewlet.org.references import Relations, relations_of
 from crewlet.org.rules import company_problems
 from crewlet.org.seats import Seat, SeatPlacement, Unit
@@ -49,6 +49,11 @@ def organize(document: CompanyDocument) -> Organization:
             max_iterations=engine.max_iterations,
             max_tool_rounds=engine.max_tool_rounds,
             delegation_depth_limit=engine.delegation_depth_limit,
+        ),
+        notifications=NotificationLimits(
+            gather_s=float(document.notification_coalesce_window_seconds),
+            gather_max=document.notification_coalesce_max_batch,
+            a_second_max=document.notification_rate_limit,
         ),
         token_budget=_token_budget(document.token_budget),
         dangling=relations.dangling,

@@ -8,7 +8,7 @@ import pytest
 
 from crewlet.base.errors import ConfigError, Problem
 from crewlet.config import company_of, load_company, source_of
-from crewlet.org import TokenBudget
+from crewlet.org import NotificationLimits, TokenBudget
 
 
 def _problems(text: str) -> tuple[Problem, ...]:
@@ -68,9 +68,6 @@ def test_an_unknown_key_is_refused_with_its_path_and_the_likely_one(
 @pytest.mark.parametrize(
     ("line", "path"),
     [
-        ("notification_rate_limit: 5", "notification_rate_limit"),
-        ("notification_coalesce_window_seconds: 5", "notification_coalesce_window_seconds"),
-        ("notification_coalesce_max_batch: 21", "notification_coalesce_max_batch"),
         ("learning: {enabled: true}", "learning"),
         ("integrations: {github: {enabled: true}}", "integrations"),
         ("knowledge: {backend: native}", "knowledge"),
@@ -131,6 +128,28 @@ def test_a_later_field_at_its_default_changes_nothing_and_is_taken() -> None:
     assert company_of(source_of(text)).organization.name == "A"
 
 
+@pytest.mark.spec("E-106", "E-107")
+def test_notifications_are_gathered_and_limited_as_written() -> None:
+    """Nothing is waited for, twenty are taken at once and none is dropped, unless the document says otherwise."""
+    written = {"window_seconds": 60, "max_batch": 100}
+    text = "\n".join(f"notification_coalesce_{name}: {value}" for name, value in written.items())
+
+    silent = company_of(source_of("name: A")).organization.notifications
+    said = company_of(source_of(f"name: A\n{text}\nnotification_rate_limit: 7")).organization.notifications
+
+    assert silent == NotificationLimits(gather_s=0, gather_max=20, a_second_max=0)
+    assert said == NotificationLimits(gather_s=60, gather_max=100, a_second_max=7)
+
+
+@pytest.mark.spec("E-107")
+@pytest.mark.parametrize("events", [0, 101])
+def test_a_batch_outside_its_range_is_refused_as_such(events: int) -> None:
+    problem = _problem(f"name: A\nnotification_coalesce_max_batch: {events}")
+
+    assert problem.problem == "must be between 1 and 100"
+
+
+@pytest.mark.spec("E-106")
 @pytest.mark.parametrize("seconds", [-1, 61])
 def test_a_coalescing_window_outside_its_range_is_refused_as_such(seconds: int) -> None:
     problem = _problem(f"name: A\nnotification_coalesce_window_seconds: {seconds}")
