@@ -5,9 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from crewlet.events import Event
-from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted, LlmUnavailable, TurnGuardBreach
+from crewlet.events.types import (
+    AgentTurnCompleted,
+    AgentTurnStarted,
+    LlmUnavailable,
+    TurnBudgetExhausted,
+    TurnGuardBreach,
+)
 
 __all__ = ["SeatActivities", "SeatActivity"]
+
+_Told = AgentTurnStarted | AgentTurnCompleted | TurnGuardBreach | LlmUnavailable | TurnBudgetExhausted
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +48,20 @@ class SeatActivities:
     async def listen(self, topic: str, event: Event) -> None:
         """Take one published event into account."""
         body = event.data
-        match body:
-            case AgentTurnStarted() | AgentTurnCompleted() | TurnGuardBreach() | LlmUnavailable():
-                self._by_handle[body.agent_handle] = _after(self.of(body.agent_handle), body)
-            case _:
-                pass
+        if isinstance(body, _Told):
+            self._by_handle[body.agent_handle] = _after(self.of(body.agent_handle), body)
 
 
-def _after(
-    now: SeatActivity, body: AgentTurnStarted | AgentTurnCompleted | TurnGuardBreach | LlmUnavailable
-) -> SeatActivity:
+def _after(now: SeatActivity, body: _Told) -> SeatActivity:
     match body:
         case AgentTurnStarted():
             return replace(now, turn_id=body.turn_id)
         case LlmUnavailable():
             return replace(now, last_error=body.error, provider_down=True)
-        case TurnGuardBreach():
-            return replace(now, last_error=f"{body.kind}: {body.detail}")
+        case TurnGuardBreach() | TurnBudgetExhausted():
+            # Whether a budget stops the seat still is its window's to say, not this event's.
+            said = f"{body.kind}: {body.detail}" if isinstance(body, TurnGuardBreach) else body.error
+            return replace(now, last_error=said)
         case AgentTurnCompleted():
             # A turn of an earlier tenure may end late: the seat works on what began after it.
             running = None if now.turn_id == body.turn_id else now.turn_id

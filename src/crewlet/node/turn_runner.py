@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crewlet.a2a import A2aService, Answer
 from crewlet.base.errors import Unavailable
@@ -13,6 +13,7 @@ from crewlet.base.fence import Fence
 from crewlet.inbox import Decision, Trigger, TurnJournal, TurnOutcome
 from crewlet.llm import Models
 from crewlet.node.colleagues import company_brief, seat_brief
+from crewlet.node.turn_meter import TurnMeters
 from crewlet.org import Organization, Phase
 from crewlet.tools import SeatTools
 from crewlet.tracing import under
@@ -49,11 +50,12 @@ class CompanyEpoch:
 
 
 class TurnRunner:
-    """Counts the turns of this node while they run."""
+    """Counts the turns of this node while they run. Without ``meters`` nothing counts their tokens."""
 
-    def __init__(self, epoch: Callable[[], CompanyEpoch], asks: A2aService) -> None:
+    def __init__(self, epoch: Callable[[], CompanyEpoch], asks: A2aService, meters: TurnMeters | None = None) -> None:
         self._epoch = epoch
         self._asks = asks
+        self._meters = meters
         self._running: Counter[CompanyEpoch] = Counter()
         self._one_ended = asyncio.Event()
 
@@ -78,12 +80,18 @@ class TurnRunner:
         setup = epoch.setup(trigger.handle, tools)
         if setup is None:
             raise Unavailable(f"{trigger.handle} is no agent seat of the company any more")
+        if self._meters is not None:
+            setup = replace(setup, meter=self._meters.meter(epoch.organization, trigger.handle))
         self._running[epoch] += 1
         try:
             with under(trigger.trace):
-                return await epoch.engine.run(trigger, fence, setup, journal)
+                outcome = await epoch.engine.run(trigger, fence, setup, journal)
         finally:
             self._count_ended(epoch)
+        # Not where it raised: the turn goes on elsewhere then, and is known there by the lane that it charged here.
+        if self._meters is not None:
+            self._meters.ended(outcome.turn_id, setup.seat.agent_id)
+        return outcome
 
     def _count_ended(self, epoch: CompanyEpoch) -> None:
         self._running[epoch] -= 1

@@ -18,6 +18,7 @@ from crewlet.events.types import (
     AgentTurnStarted,
     AgentTurnStopped,
     LlmUnavailable,
+    TurnBudgetExhausted,
     TurnGuardBreach,
 )
 from crewlet.inbox import Decision, Reply, Trigger, TurnJournal, TurnOutcome
@@ -105,6 +106,8 @@ class TurnEngine:
             _log.warning("turn_broke", seat=scope.trigger.handle, turn=scope.events.turn_id, error=end.error)
             if end.error_kind == LLM_UNAVAILABLE:
                 await self._tell_unavailable(scope, cause, end)
+            if isinstance(cause, BudgetExhausted):
+                await self._tell_exhausted(scope, cause)
             if isinstance(cause, StoppedByPerson):
                 await scope.events.tell(_stopped(scope, cause))
             return end, cause
@@ -178,6 +181,20 @@ class TurnEngine:
             error_kind=end.phase_error_kind,
         )
         await scope.events.tell(unavailable)
+
+    async def _tell_exhausted(self, scope: TurnScope, cause: BudgetExhausted) -> None:
+        window = cause.refused[0]
+        exhausted = TurnBudgetExhausted(
+            **scope.events.of_turn,
+            scope=window.scope,
+            period=window.period,
+            label=window.label,
+            spent=window.spent,
+            ceiling=window.ceiling,
+            resets_at=window.resets_at,
+            error=str(cause),
+        )
+        await scope.events.tell(exhausted)
 
     def _scope_of(self, trigger: Trigger, fence: Fence, setup: TurnSetup, journal: TurnJournal) -> TurnScope:
         turn_id = journal.turn_id

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from crewlet.events import Body
-from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted, LlmUnavailable, OrgStarted, TurnGuardBreach
+from crewlet.events.types import (
+    AgentTurnCompleted,
+    AgentTurnStarted,
+    LlmUnavailable,
+    OrgStarted,
+    TurnBudgetExhausted,
+    TurnGuardBreach,
+)
 from crewlet.node.seat_activity import SeatActivities, SeatActivity
 from tests.unit.node.chains import Chain
 
@@ -54,6 +61,14 @@ async def test_a_guard_that_ended_a_turn_is_its_error() -> None:
     breach = TurnGuardBreach(turn_id="t1", agent_handle="ceo", kind="max_iter", detail="three times")
 
     assert (await after(START, breach)).last_error == "max_iter: three times"
+
+
+async def test_a_budget_that_ended_a_turn_is_its_error_and_no_stop_of_the_seat() -> None:
+    spent = TurnBudgetExhausted(turn_id="t1", agent_handle="ceo", scope="org", period="day", error="no token is left")
+
+    now = await after(START, spent)
+
+    assert (now.last_error, now.provider_down) == ("no token is left", False)
 
 
 async def test_a_seat_that_no_model_answers_is_stopped_until_one_does() -> None:

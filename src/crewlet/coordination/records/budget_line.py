@@ -85,6 +85,11 @@ class BudgetLine:
         return self._scope
 
     @property
+    def known(self) -> BudgetRecord | None:
+        """The record as this process knows it, where it does."""
+        return None if self._known is None else self._known[0]
+
+    @property
     def worker(self) -> asyncio.Task[None] | None:
         """The owner task, while something waits."""
         return self._worker

@@ -114,6 +114,24 @@ class Budgets:
         found = await read_stored(self._store, BudgetRecord, scope_key(scope))
         return as_found(BudgetRecord(scope=scope) if found is None else found.record, windows)
 
+    def last_known(self, scope: str, windows: Windows) -> BudgetRecord | None:
+        """As :meth:`spent`, by what this process wrote or read last, or ``None``; asks nobody.
+
+        Others may have spent since. What it shows without room stays so until the window turns over.
+        """
+        line = self._lines.get(scope)
+        known = None if line is None else line.known
+        return None if known is None else as_found(known, windows)
+
+    async def spent_by_all(self, windows: Windows) -> Mapping[str, BudgetRecord]:
+        """As :meth:`spent`, for every scope that has a counter, in one pass. Raises ``Unavailable``."""
+        company, agents = await asyncio.gather(
+            read_stored(self._store, BudgetRecord, scope_key(COMPANY_SCOPE)),
+            list_stored(self._store, BudgetRecord, AGENT_KEYS),
+        )
+        found = agents if company is None else [company, *agents]
+        return {each.record.scope: as_found(each.record, windows) for each in found}
+
     def forget_turn(self, turn_id: str, agent_id: str) -> None:
         """A turn ended in this process: its lanes go ten minutes later, with a write that is made anyway."""
         if not self._is_closed:

@@ -1,6 +1,7 @@
 """The typed bodies by category; importing this package registers all of them."""
 
 from crewlet.events.types.a2a import A2aChannelClosed, A2aChannelOpened, A2aMessage, A2aMessageSent, A2aRequest
+from crewlet.events.types.budget import BudgetMeter, BudgetMeters
 from crewlet.events.types.lifecycle import (
     AgentSpawned,
     AgentTerminated,
@@ -33,6 +34,7 @@ from crewlet.events.types.turn import (
     RoundNarration,
     ToolExecution,
     TriggerSummary,
+    TurnBudgetExhausted,
     TurnGuardBreach,
 )
 
@@ -50,6 +52,8 @@ __all__ = [
     "AgentTurnProgress",
     "AgentTurnStarted",
     "AgentTurnStopped",
+    "BudgetMeter",
+    "BudgetMeters",
     "ExternalNotification",
     "InboundDelivery",
     "LlmUnavailable",
@@ -68,6 +72,7 @@ __all__ = [
     "TaskAssigned",
     "ToolExecution",
     "TriggerSummary",
+    "TurnBudgetExhausted",
     "TurnGuardBreach",
     "TurnTriggerSkipped",
 ]

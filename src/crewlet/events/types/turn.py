@@ -23,6 +23,7 @@ __all__ = [
     "RoundNarration",
     "ToolExecution",
     "TriggerSummary",
+    "TurnBudgetExhausted",
     "TurnGuardBreach",
 ]
 
@@ -40,7 +41,7 @@ class TriggerSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class PhaseRound(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One provider call of a phase: its time and its tokens."""
+    """One provider call of a phase: its time, its tokens, and what they cost where the price is known."""
 
     round: int
     started_at: datetime
@@ -50,6 +51,7 @@ class PhaseRound(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    cost_usd: float | None = None
     tool_calls: int = 0
     stop_reason: str = ""
 
@@ -114,7 +116,10 @@ class AgentTurnStarted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
 
 @register
 class AgentTurnCompleted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
-    """A turn ended. ``redelivered`` says that its trigger will come back and run again."""
+    """A turn ended. ``redelivered`` says that its trigger will come back and run again.
+
+    ``cost_usd`` is ``None`` where the price of any reply is not known; a free turn says 0.
+    """
 
     event_type: ClassVar[str] = "agent_turn_completed"
     decision: str = ""
@@ -134,6 +139,7 @@ class AgentTurnCompleted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True)
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    cost_usd: float | None = None
     conversation_key: str = ""
     trigger: TriggerSummary | None = None
     duration_ms: int = 0
@@ -180,7 +186,7 @@ class AgentPhaseStarted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
 
 @register
 class AgentPhaseCompleted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
-    """The durable record of one phase: prompts, answer, rounds, tool calls."""
+    """The durable record of one phase: prompts, answer, rounds, tool calls. ``cost_usd`` as the turn's."""
 
     event_type: ClassVar[str] = "agent_phase_completed"
     phase: str
@@ -196,6 +202,7 @@ class AgentPhaseCompleted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True
     total_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    cost_usd: float | None = None
     system_prompt: str = ""
     user_prompt: str = ""
     response: str = ""
@@ -250,6 +257,27 @@ class LlmUnavailable(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
     def summary(self) -> str:
         """Whose chain is exhausted, and the last error."""
         return f"no model answered {self.agent_handle} ({', '.join(self.chain)}): {self.error}"
+
+
+@register
+class TurnBudgetExhausted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
+    """A token budget ended the turn: a charge was refused, or a call would have been.
+
+    The window that refuses is ``period`` and ``label`` of ``scope`` (``org`` or ``agent:{id}``).
+    """
+
+    event_type: ClassVar[str] = "budget_exhausted"
+    scope: str
+    period: str
+    label: str = ""
+    spent: int = 0
+    ceiling: int | None = None
+    resets_at: datetime | None = None
+    error: str = ""
+
+    def summary(self) -> str:
+        """Whose turn was ended, by which budget."""
+        return f"{self.agent_handle}: {self.error or f'the {self.period} budget of {self.scope} is spent'}"
 
 
 @register
