@@ -45,7 +45,7 @@ sim: setup  ## the full simulation of the event queue; writes tests/sim/results/
 
 chaos: setup  ## kill an engine at every step of its work, cut links for minutes, list ten thousand times under churn
 	CREWLET_EVERY_STEP=1 CREWLET_LONG_OUTAGES=1 CREWLET_FULL_CHURN=1 $(BIN)/python -m pytest --timeout 1800 \
-		tests/e2e/test_killed_anywhere.py tests/e2e/test_restarts.py tests/broker/queue/test_survival.py \
+		tests/e2e/test_killed_anywhere.py tests/e2e/test_restarts.py tests/e2e/test_satellite.py tests/broker/queue/test_survival.py \
 		tests/broker/records/test_listing_under_churn.py tests/broker/records/test_listing_leaves_nothing.py
 
 check: setup  ## lint, format, types and import rules: what CI checks

@@ -11,6 +11,7 @@ from crewlet.config.node_config import (
     LoggingConfig,
     NodeAddress,
     NodeConfig,
+    SatelliteConfig,
     StreamConfig,
     TlsConfig,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "NodeAddress",
     "NodeConfig",
     "Report",
+    "SatelliteConfig",
     "Source",
     "StreamConfig",
     "TlsConfig",

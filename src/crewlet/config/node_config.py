@@ -13,9 +13,11 @@ __all__ = [
     "ApiConfig",
     "ApiToken",
     "ClusterConfig",
+    "LeafListenerConfig",
     "LoggingConfig",
     "NodeAddress",
     "NodeConfig",
+    "SatelliteConfig",
     "StreamConfig",
     "TlsConfig",
 ]
@@ -46,12 +48,31 @@ class ClusterConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeafListenerConfig:
+    """Where satellites reach the embedded broker; ``secret`` is empty where none is asked."""
+
+    host: str
+    port: int
+    secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SatelliteConfig:
+    """Whom a satellite dials, each as host:port, and what it shows them; ``secret`` is empty where none is asked."""
+
+    members: tuple[str, ...]
+    secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamConfig:
     """The broker. ``store_dir`` of ``None`` is memory (embedded) or the broker's own business (nats).
 
     ``sync_interval_s`` of ``None``: what is acknowledged is on the disk. ``server_binary`` replaces the program that
     comes packaged. ``tls`` is ``None`` where none is configured. A ``max_bytes`` of 0 leaves the size to the queue.
     ``cluster`` is ``None`` for a broker of this node alone; ``replicas`` is how many brokers keep each message.
+    ``leaf_listener`` is where satellites reach it; ``satellite`` is set on one, whose streams are its members' and
+    whose ``store_dir`` holds no more than what its broker logs.
     """
 
     type: Literal["embedded", "nats"]
@@ -65,6 +86,8 @@ class StreamConfig:
     journal_max_bytes: int = 0
     replicas: int = 1
     cluster: ClusterConfig | None = None
+    leaf_listener: LeafListenerConfig | None = None
+    satellite: SatelliteConfig | None = None
     server_binary: Path | None = None
     url: str = field(default="", repr=False)
     credentials: Path | None = None
@@ -130,5 +153,11 @@ class NodeConfig:
     lease_ttl_s: float
     stream: StreamConfig
     store_path: Path
+    store_scratch: bool
     api: ApiConfig
     logging: LoggingConfig
+
+    @property
+    def keeps_events(self) -> bool:
+        """Whether what happens here is written to this node's database, and that outlives the process."""
+        return "data" in self.roles

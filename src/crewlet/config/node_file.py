@@ -42,8 +42,6 @@ def _known_roles(roles: tuple[str, ...]) -> tuple[str, ...]:
     unknown = [role for role in roles if role not in NODE_ROLES]
     if unknown:
         raise refused(f"unknown role {unknown[0]!r}", f"known: {', '.join(NODE_ROLES)}")
-    if roles and "data" not in roles:
-        raise refused("a node without the role data is not supported yet", "add data")
     return tuple(role for role in NODE_ROLES if role in roles)
 
 
@@ -89,7 +87,8 @@ class StoreSection(DocumentPart):
     """Owned by this process alone. Empty: crewlet.db in the data directory."""
     max_open_conns: Annotated[object, Later()] = None
     objects: Annotated[object, Later()] = None
-    scratch: Annotated[object, Later(default=False)] = False
+    scratch: Annotated[bool, FromText()] = False
+    """A satellite only, and required there: the database is a new one at every start."""
     replicated_path: Annotated[object, Later()] = None
     snapshot_dir: Annotated[object, Later()] = None
     busy_timeout_seconds: Annotated[object, Later(5)] = 5

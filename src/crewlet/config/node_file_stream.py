@@ -11,7 +11,7 @@ from crewlet.base import limits
 from crewlet.config.node_file_part import FromText, parse_duration_s
 from crewlet.org import DocumentPart, Later, Required, refused
 
-__all__ = ["ClusterSection", "StreamSection", "TlsSection"]
+__all__ = ["ClusterSection", "LeafSection", "StreamSection", "TlsSection"]
 
 _CLUSTER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _PRINTABLE: Final = re.compile(r"[!-~]+")
@@ -83,6 +83,22 @@ class ClusterSection(DocumentPart):
     """The same in every member; who knows it may join. Required where ``host`` is not loopback."""
 
 
+class LeafSection(DocumentPart):
+    """Satellites: nodes that keep no stream of their own and work through those that do.
+
+    A node that keeps streams says where satellites reach it (``port``), a satellite whom it dials (``urls``).
+    """
+
+    urls: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    """A satellite only: the nodes that keep the streams, each as nats-leaf://host:port; the first that answers."""
+    host: Required = "127.0.0.1"
+    """Where this node listens for satellites."""
+    port: Annotated[int, Field(ge=0, le=65535), FromText()] = 0
+    """The port that it listens on for them; 0: it takes none."""
+    secret: Annotated[str, AfterValidator(_secret)] = Field(default="", repr=False)
+    """The same at both ends; who knows it may join. Required where it is asked for or shown beyond this machine."""
+
+
 class StreamSection(DocumentPart):
     """Where mail and records are kept."""
 
@@ -120,8 +136,9 @@ class StreamSection(DocumentPart):
     """How many members keep a copy of everything: 1 or 3; 0 means 3 in a cluster of our own and 1 elsewhere."""
     cluster: ClusterSection = ClusterSection()
     """Embedded only."""
+    leaf: LeafSection = LeafSection()
+    """Embedded only."""
     debug: Annotated[object, Later(default=False)] = False
-    leaf: Annotated[object, Later()] = None
     tracker_retention: Annotated[object, Later()] = None
     store_max_bytes: Annotated[object, Later()] = None
     tracker_log_max_bytes: Annotated[object, Later()] = None

@@ -101,6 +101,8 @@ def _warnings(source: Source, config: NodeConfig, file: Path) -> Iterator[Proble
     if config.stream.is_in_memory:
         yield Problem("stream.store_dir", "streams are in memory: mail and records end with the process", "set a path")
     yield from _cluster_warnings(config.stream)
+    if config.stream.leaf_listener is not None and not config.stream.leaf_listener.secret:
+        yield Problem("stream.leaf.secret", "without one, any program on this machine may join", "set one")
     literal = [path_text(location) for location, text in texts(source.values) if _is_literal_credential(location, text)]
     if literal and _readable_by_others(file):
         for path in literal:
@@ -123,7 +125,7 @@ def _cluster_warnings(stream: StreamConfig) -> Iterator[Problem]:
 def _is_literal_credential(location: Sequence[str | int], text: str) -> bool:
     if location == ("stream", "url"):
         return any(credential_in_url(url.strip()) for url in text.split(","))
-    is_secret = location in {("stream", "token"), ("stream", "cluster", "secret")}
+    is_secret = location in {("stream", "token"), ("stream", "cluster", "secret"), ("stream", "leaf", "secret")}
     is_token: bool = is_secret or _is_api_token(tuple(location))
     return is_token and bool(text) and not variable_names(text)
 

@@ -27,6 +27,7 @@ from crewlet.config.node_config import (
 from crewlet.config.node_file import AuthSection, NodeFile, check_node_id
 from crewlet.config.node_file_part import parse_duration_s
 from crewlet.config.node_file_stream import StreamSection
+from crewlet.config.node_leaf import leaf_listener_of, leaf_problems, satellite_of
 
 __all__ = ["address_of", "settle"]
 
@@ -45,6 +46,7 @@ def settle(written: NodeFile, file: Path, env: Mapping[str, str]) -> NodeConfig:
         *_node_id_problems(node_id, is_written=bool(written.node.id)),
         *_stream_problems(written.stream),
         *cluster_problems(written),
+        *leaf_problems(written),
         *_coordination_problems(written),
         *_api_problems(written.api.host, written.api.port, written.api.auth),
     )
@@ -62,7 +64,10 @@ def settle(written: NodeFile, file: Path, env: Mapping[str, str]) -> NodeConfig:
         coordination=written.coordination.type,
         lease_ttl_s=float(written.coordination.lease_ttl_seconds or limits.LEASE_TTL_S),
         stream=_stream(written.stream, paths, data_dir),
-        store_path=paths.maybe(written.store.path) or data_dir / "crewlet.db",
+        # A name of its own: what a node has kept is not lost when it is made a satellite.
+        store_path=paths.maybe(written.store.path)
+        or data_dir / ("scratch.db" if written.store.scratch else "crewlet.db"),
+        store_scratch=written.store.scratch,
         api=ApiConfig(
             host=written.api.host,
             port=written.api.port,
@@ -102,7 +107,9 @@ def _paths(file: Path, env: Mapping[str, str]) -> _Paths:
 
 def _stream(written: StreamSection, paths: _Paths, data_dir: Path) -> StreamConfig:
     is_embedded = written.type == "embedded"
-    store_dir = data_dir / "stream" if written.store_dir is None else paths.maybe(written.store_dir)
+    satellite = satellite_of(written)
+    kept_in = data_dir / ("stream" if satellite is None else "leaf")
+    store_dir = kept_in if written.store_dir is None else paths.maybe(written.store_dir)
     tls = TlsConfig(paths.maybe(written.tls.ca), paths.maybe(written.tls.cert), paths.maybe(written.tls.key))
     return StreamConfig(
         type=written.type,
@@ -117,6 +124,8 @@ def _stream(written: StreamSection, paths: _Paths, data_dir: Path) -> StreamConf
         journal_max_bytes=written.journal_max_bytes,
         replicas=replicas_of(written),
         cluster=cluster_of(written),
+        leaf_listener=leaf_listener_of(written),
+        satellite=satellite,
         url=written.url,
         credentials=paths.maybe(written.credentials),
         token=written.token,

@@ -20,7 +20,8 @@ _log = structlog.get_logger(__name__)
 
 def bring_up_s(stream: StreamConfig) -> float:
     """How long a step may be tried: streams and buckets elect leaders first where members share them."""
-    return limits.BRING_UP_CLUSTERED_S if stream.cluster is not None or stream.replicas > 1 else 0.0
+    shared = stream.cluster is not None or stream.replicas > 1 or stream.satellite is not None
+    return limits.BRING_UP_CLUSTERED_S if shared else 0.0
 
 
 async def brought_up(what: str, step: Callable[[], Awaitable[_T]], *, within_s: float) -> _T:

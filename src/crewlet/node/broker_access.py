@@ -4,34 +4,53 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from typing import Final
 
+from crewlet import topics
 from crewlet.backends.nats import (
     BrokerConfig,
     ClusterSettings,
     Connection,
     EmbeddedBroker,
     JetStream,
+    LeafListener,
+    LeafRemotes,
+    MembersStreams,
     Storage,
     TlsFiles,
     connect,
     wait_current,
+    wait_for_members,
     wait_for_peers,
 )
 from crewlet.base import limits
 from crewlet.base.ids import Ids
-from crewlet.config import ClusterConfig, NodeConfig, StreamConfig
+from crewlet.config import ClusterConfig, NodeConfig, SatelliteConfig, StreamConfig
+from crewlet.coordination.slots import LEASES
 
 __all__ = ["BrokerAccess", "open_broker"]
+
+_MADE_BY_MEMBERS: Final = (
+    topics.STREAM_AGENT,
+    topics.STREAM_NOTIFICATIONS,
+    topics.STREAM_EVENTS,
+    topics.STREAM_CONFIG,
+    topics.STREAM_DLQ,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerAccess:
-    """The connection, the API over it, and where its streams live. ``broker`` is ``None`` where it is dialled."""
+    """The connection, the API over it, and where its streams live. ``broker`` is ``None`` where it is dialled.
+
+    ``members`` says of a satellite how those who keep its streams keep them, and is ``None`` elsewhere.
+    """
 
     connection: Connection
     api: JetStream
     storage: Storage
     broker: EmbeddedBroker | None
+    members: MembersStreams | None = None
 
     @property
     def backend(self) -> str:
@@ -57,12 +76,16 @@ async def _start(config: NodeConfig, stream: StreamConfig, ids: Ids, stack: Asyn
             binary="" if stream.server_binary is None else str(stream.server_binary),
             name=config.node_id,
             cluster=None if stream.cluster is None else _settings(stream.cluster),
+            leaf_listener=_leaf_listener(stream),
+            leaf_remotes=_leaf_remotes(stream),
         )
     )
     await broker.start()
     stack.push_async_callback(broker.stop)
     connection = await connect(broker.urls, seed=broker.seed, name=config.node_id, ids=ids)
     stack.push_async_callback(connection.close)
+    if stream.satellite is not None:
+        return await _through_members(stream.satellite, connection, broker)
     if stream.cluster is None:
         return BrokerAccess(connection, JetStream(connection), broker.storage, broker)
     await wait_for_peers(
@@ -76,6 +99,28 @@ async def _start(config: NodeConfig, stream: StreamConfig, ids: Ids, stack: Asyn
         await overseer.close()
     api = JetStream(connection, peers_wait_s=limits.STREAM_CREATE_WAIT_CLUSTERED_S)
     return BrokerAccess(connection, api, broker.storage, broker)
+
+
+async def _through_members(satellite: SatelliteConfig, connection: Connection, broker: EmbeddedBroker) -> BrokerAccess:
+    members = await wait_for_members(
+        connection,
+        members=satellite.members,
+        # What it would otherwise make by its own measures; whatever else is missing is the same whoever makes it.
+        streams=[*_MADE_BY_MEMBERS, topics.bucket_stream(topics.bucket(LEASES.name))],
+        last_words=broker.said_in_this_run,
+    )
+    api = JetStream(connection, peers_wait_s=limits.STREAM_CREATE_WAIT_CLUSTERED_S)
+    return BrokerAccess(connection, api, "file", broker, members)
+
+
+def _leaf_listener(stream: StreamConfig) -> LeafListener | None:
+    listener = stream.leaf_listener
+    return None if listener is None else LeafListener(host=listener.host, port=listener.port, secret=listener.secret)
+
+
+def _leaf_remotes(stream: StreamConfig) -> LeafRemotes | None:
+    satellite = stream.satellite
+    return None if satellite is None else LeafRemotes(members=satellite.members, secret=satellite.secret)
 
 
 def _settings(cluster: ClusterConfig) -> ClusterSettings:

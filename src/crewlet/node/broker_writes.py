@@ -53,7 +53,8 @@ class BrokerWrites:
         await self._tasks.close()
 
     def _refused(self, why: str) -> None:
-        where = "" if self._access.broker is None else f"; is the disk of {self._access.broker.directory} full?"
+        broker = self._access.broker
+        where = f"; is the disk of {broker.directory} full?" if broker is not None and broker.keeps_on_disk else ""
         self.trouble = f"the broker takes no writes{where} ({why})"
         if not len(self._tasks):
             _log.error("broker_takes_no_writes", error=why)
@@ -61,7 +62,7 @@ class BrokerWrites:
 
     async def _revive(self) -> None:
         broker = self._access.broker
-        if broker is None or broker.storage == "memory":
+        if broker is None or not broker.keeps_on_disk:
             return
         while True:
             if await self._has_room():

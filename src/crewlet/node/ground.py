@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
-from crewlet.backends.nats import DeadLetterBox, JetStreamLog, JetStreamQueue
+import structlog
+
+from crewlet.backends.nats import DeadLetterBox, JetStreamLog, JetStreamQueue, MembersStreams
 from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.ids import Ids
@@ -24,6 +26,8 @@ from crewlet.queue import DeadLetters, Log, QueueConfig, Subscription
 from crewlet.store import BucketMarks, Database, EventLog
 
 __all__ = ["Ground", "Stranded", "lay_ground"]
+
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -73,9 +77,10 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
         access.connection,
         access.api,
         node=config.node_id,
-        config=replace(_queue_config(config.stream), ack_waits=ack_waits),
+        config=replace(_queue_config(config.stream, access.members), ack_waits=ack_waits),
         storage=access.storage,
         on_stranded=stranded,
+        takes_as_found=access.members is not None,
     )
     stack.push_async_callback(queue.close)
     log = JetStreamLog(access.api, ids=ids)
@@ -83,6 +88,8 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
     writes = BrokerWrites(queue, access)
     stack.push_async_callback(writes.close)
     queue.add_publish_listener(event_log.listener())
+    if not config.keeps_events:
+        _log.warning("events_not_stored", consequence="what this node does can be read while it runs, and is then gone")
     queue.add_publish_listener(activities.listen)
     patience_s = bring_up_s(config.stream)
     await brought_up("streams", queue.start, within_s=patience_s)
@@ -92,7 +99,7 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
             access,
             BucketMarks(database),
             lease_ttl_s=config.lease_ttl_s,
-            replicas=config.stream.replicas,
+            replicas=config.stream.replicas if access.members is None else access.members.replicas,
             clock=clock,
             ids=ids,
             stack=stack,
@@ -119,7 +126,9 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
     )
 
 
-def _queue_config(stream: StreamConfig) -> QueueConfig:
+def _queue_config(stream: StreamConfig, members: MembersStreams | None) -> QueueConfig:
+    if members is not None:
+        return QueueConfig(event_retention_s=members.event_retention_s, replicas=members.replicas)
     return QueueConfig(
         event_retention_s=stream.event_retention_s,
         mailbox_max_bytes=stream.mailbox_max_bytes,
@@ -132,7 +141,7 @@ def _queue_config(stream: StreamConfig) -> QueueConfig:
 
 
 async def _open_database(config: NodeConfig, stack: AsyncExitStack) -> Database:
-    database = Database(config.store_path)
+    database = Database(config.store_path, scratch=config.store_scratch)
     await database.open()
     stack.push_async_callback(database.close)
     return database

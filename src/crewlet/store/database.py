@@ -34,7 +34,7 @@ class Database:
     """One file and the threads that serve it; belongs to the event loop that opened it.
 
     When that loop is closed without :meth:`close`, the writer ends with the next write it was given, and lets the
-    file go.
+    file go. ``scratch``: whatever the file held is gone once it is opened.
     """
 
     def __init__(
@@ -44,10 +44,12 @@ class Database:
         clock: Clock | None = None,
         migrations: Sequence[str] = MIGRATIONS,
         writes_max: int = limits.EVENT_WRITE_QUEUE_MAX,
+        scratch: bool = False,
     ) -> None:
         self._path = Path(path).absolute()
         self._clock = clock or SystemClock()
         self._migrations = migrations
+        self._scratch = scratch
         self._write_places = asyncio.Semaphore(writes_max)
         self._read_places = asyncio.Semaphore(limits.STORE_READ_QUEUE_MAX)
         self._writer: Writer | None = None
@@ -66,7 +68,7 @@ class Database:
         ours, or a newer release has written it (C-002).
         """
         assert self._writer is None
-        self._writer = Writer(self._path, migrations=self._migrations, clock=self._clock)
+        self._writer = Writer(self._path, migrations=self._migrations, clock=self._clock, scratch=self._scratch)
         self._writer.start()
         try:
             await self._writer.opened

@@ -15,7 +15,7 @@ import structlog
 
 from crewlet.base import limits
 from crewlet.base.clock import Clock
-from crewlet.base.errors import Unavailable
+from crewlet.base.errors import StartRefused, Unavailable
 from crewlet.store.connection import meaning_of, open_writer
 from crewlet.store.jobs import Job, Outcome, call_on, tell
 from crewlet.store.lock import OwnerLock
@@ -30,8 +30,9 @@ _log = structlog.get_logger(__name__)
 class Writer:
     """The writer thread of one database. ``opened`` and ``ended`` are settled on the loop that made it."""
 
-    def __init__(self, path: Path, *, migrations: Sequence[str], clock: Clock) -> None:
+    def __init__(self, path: Path, *, migrations: Sequence[str], clock: Clock, scratch: bool = False) -> None:
         self._path = path
+        self._scratch = scratch
         self._migrations = migrations
         self._clock = clock
         self._lock = OwnerLock(path)
@@ -58,6 +59,8 @@ class Writer:
     def _run(self) -> None:
         try:
             self._lock.take()
+            if self._scratch:
+                _emptied(self._path)
             connection = open_writer(self._path)
             try:
                 migrate(connection, self._migrations)
@@ -155,3 +158,13 @@ def _not_committed(error: Exception) -> Unavailable:
 def _succeed(waiting: asyncio.Future[None]) -> None:
     if not waiting.done():
         waiting.set_result(None)
+
+
+def _emptied(path: Path) -> None:
+    """No database is at ``path``, nor what SQLite keeps beside one; its lock's file stays. Raises ``StartRefused``."""
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        try:
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        except OSError as error:
+            message = f"{path} cannot be emptied: {error.strerror}"
+            raise StartRefused(message, "see store.path and store.scratch") from error

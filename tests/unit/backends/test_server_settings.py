@@ -12,7 +12,14 @@ import pytest
 from crewlet.backends.nats import tether
 from crewlet.backends.nats.binary import find_server
 from crewlet.backends.nats.link import Progress, moved
-from crewlet.backends.nats.server_config import ClusterSettings, ServerSettings, server_config, server_environment
+from crewlet.backends.nats.server_config import (
+    ClusterSettings,
+    LeafListener,
+    LeafRemotes,
+    ServerSettings,
+    server_config,
+    server_environment,
+)
 from crewlet.base.errors import StartRefused
 
 SETTINGS = ServerSettings(
@@ -158,3 +165,47 @@ def test_a_cluster_without_a_secret_asks_for_none() -> None:
 
     assert "password" not in server_config(open_to_all)
     assert not any("@" in value for value in server_environment(open_to_all).values())
+
+
+LISTENER = LeafListener(host="::1", port=7422, secret='a "secret" of $ours')
+REMOTES = LeafRemotes(members=("10.0.0.1:7422", "10.0.0.2:7422"), secret='a "secret" of $ours')
+
+
+@pytest.mark.spec("E-007")
+def test_a_satellites_broker_stores_nothing_and_dials_those_who_do() -> None:
+    settings = replace(SETTINGS, leaf_remotes=REMOTES)
+    text, given = server_config(settings), server_environment(settings)
+
+    shown = "satellite:a%20%22secret%22%20of%20%24ours"
+    assert "jetstream {" not in text
+    assert [json.loads(value) for value in given.values()] == [
+        [f"nats-leaf://{shown}@10.0.0.1:7422", f"nats-leaf://{shown}@10.0.0.2:7422"]
+    ]
+
+
+def test_where_satellites_are_taken_they_show_the_secret_and_it_is_in_no_file() -> None:
+    settings = replace(SETTINGS, leaf_listener=LISTENER)
+    text, given = server_config(settings), server_environment(settings)
+
+    assert 'listen: "[::1]:7422"' in text
+    assert [json.loads(value) for value in given.values()] == [LISTENER.secret]
+    assert LISTENER.secret not in text
+    assert "secret" not in repr(LISTENER) + repr(REMOTES)
+
+
+@pytest.mark.parametrize(
+    "settings", [replace(SETTINGS, leaf_listener=LISTENER), replace(SETTINGS, leaf_remotes=REMOTES)]
+)
+def test_every_variable_that_either_end_of_a_leafs_link_names_passes_to_its_program(settings: ServerSettings) -> None:
+    named = {*re.findall(r"\$([A-Z_]{2,})", server_config(settings))}
+
+    assert named == {*server_environment(settings)}
+    assert named <= {*tether.PASSED_ON}
+
+
+def test_both_ends_show_the_same_where_no_secret_is_asked() -> None:
+    asked = server_environment(replace(SETTINGS, leaf_listener=replace(LISTENER, secret="")))
+    shown = server_environment(replace(SETTINGS, leaf_remotes=replace(REMOTES, secret="")))
+
+    (word,) = (json.loads(value) for value in asked.values())
+    assert all(f"satellite:{word}@" in value for value in shown.values())

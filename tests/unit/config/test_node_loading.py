@@ -138,12 +138,9 @@ def test_a_mistyped_reference_does_not_pass_as_text(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "path"),
     [
-        ("stream: {leaf: {urls: [x]}}", "stream.leaf"),
         ("retention: {min_age: 5}", "retention"),
         ("secrets: {active_key_id: k}", "secrets"),
         ("store: {objects: {type: s3}}", "store.objects"),
-        ("store: {scratch: true}", "store.scratch"),
-        ("node: {roles: [ingress]}", "node.roles"),
         ("logging: {file: {path: x}}", "logging.file"),
         ("api: {auth: {disabled: true}}", "api.auth.disabled"),
     ],
@@ -188,6 +185,8 @@ def test_what_only_a_fleet_or_a_later_part_needs_is_refused_as_not_supported_yet
         ("api: {auth: {tokens: [{id: a, token: 'x y'}]}}", "api.auth.tokens[0].token"),
         ("api: {auth: {tokens: [{id: a, token: ''}]}}", "api.auth.tokens[0].token"),
         ("node: {max_concurrent: -1}", "node.max_concurrent"),
+        ("node: {roles: [ingress]}", "node.roles"),
+        ("store: {scratch: true}", "store.scratch"),
         ("logging: {level: loud}", "logging.level"),
         ("nodes: {}", "nodes"),
         ("roles: []", "roles"),

@@ -132,3 +132,18 @@ async def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(path: Pa
         await Database(path).open()
 
     assert path.read_bytes() == before
+
+
+async def test_a_scratch_database_is_a_new_one_at_every_start_and_only_for_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "scratch.db"
+    async with Database(path, scratch=True) as database:
+        await database.write(lambda connection: connection.execute("CREATE TABLE kept (x)"))
+        with pytest.raises(StartRefused):
+            await Database(path, scratch=True).open()
+        await database.write(lambda connection: connection.execute("INSERT INTO kept VALUES (1)"))
+    async with Database(path, scratch=True) as database:
+        tables = await database.read(
+            lambda connection: connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'kept'").fetchall()
+        )
+
+    assert tables == [(0,)]

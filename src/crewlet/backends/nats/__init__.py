@@ -7,11 +7,12 @@ from crewlet.backends.nats.dead_letter_box import DeadLetterBox
 from crewlet.backends.nats.embedded_broker import BrokerConfig, EmbeddedBroker
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import Storage
+from crewlet.backends.nats.leaf_waits import MembersStreams, wait_for_members
 from crewlet.backends.nats.log import JetStreamLog
 from crewlet.backends.nats.login import TlsFiles
 from crewlet.backends.nats.queue import JetStreamQueue
 from crewlet.backends.nats.records import NatsRecordStore
-from crewlet.backends.nats.server_config import ClusterSettings
+from crewlet.backends.nats.server_config import ClusterSettings, LeafListener, LeafRemotes
 from crewlet.backends.nats.wire import Wire
 
 __all__ = [
@@ -23,6 +24,9 @@ __all__ = [
     "JetStream",
     "JetStreamLog",
     "JetStreamQueue",
+    "LeafListener",
+    "LeafRemotes",
+    "MembersStreams",
     "NatsRecordStore",
     "OpenedBucket",
     "Storage",
@@ -33,5 +37,6 @@ __all__ = [
     "open_bucket",
     "open_buckets",
     "wait_current",
+    "wait_for_members",
     "wait_for_peers",
 ]

@@ -15,7 +15,7 @@ import structlog
 
 from crewlet.backends.nats.binary import ServerBinary, find_server
 from crewlet.backends.nats.jetstream_types import Storage
-from crewlet.backends.nats.server_config import ClusterSettings, ServerSettings
+from crewlet.backends.nats.server_config import ClusterSettings, LeafListener, LeafRemotes, ServerSettings
 from crewlet.backends.nats.server_process import ServerFiles, ServerProcess
 from crewlet.backends.nats.store_lock import StoreLock
 from crewlet.backends.nats.store_membership import claim_store
@@ -35,6 +35,7 @@ class BrokerConfig:
     ``store_dir`` of ``None`` keeps everything in memory. ``sync_interval_s`` of ``None`` has each write on disk before
     it is acknowledged; a number of seconds bounds what a power cut may lose. ``binary`` names another program to run.
     ``name`` is the node's, the same for ever on one store; ``cluster`` is ``None`` for a broker that is alone.
+    ``leaf_listener`` has it take satellites; with ``leaf_remotes`` it is a satellite's and stores nothing itself.
     """
 
     store_dir: Path | None
@@ -43,6 +44,8 @@ class BrokerConfig:
     lock_wait_s: float = limits.STORE_DIR_LOCK_WAIT_S
     name: str = "crewlet"
     cluster: ClusterSettings | None = None
+    leaf_listener: LeafListener | None = None
+    leaf_remotes: LeafRemotes | None = None
 
 
 class EmbeddedBroker:
@@ -93,6 +96,11 @@ class EmbeddedBroker:
         """Where the streams on it are to live."""
         return "memory" if self._config.store_dir is None else "file"
 
+    @property
+    def keeps_on_disk(self) -> bool:
+        """Whether what it takes is on a disk that it looks after itself."""
+        return self._config.store_dir is not None and self._config.leaf_remotes is None
+
     async def start(self) -> None:
         """The broker listens, and this process holds its store directory. Raises ``StartRefused``."""
         binary = await asyncio.to_thread(find_server, self._config.binary)
@@ -119,6 +127,10 @@ class EmbeddedBroker:
     async def last_words(self) -> list[str]:
         """The last lines that the broker said and that do not only report progress."""
         return [] if self._server is None else await self._server.last_words()
+
+    async def said_in_this_run(self) -> list[str]:
+        """Of its last words, those of the program that runs now."""
+        return [line for line in await self.last_words() if line.startswith(f"[{self.pid}] ")]
 
     @property
     def directory(self) -> Path | None:
@@ -155,6 +167,8 @@ class EmbeddedBroker:
             version=binary.version,
             name=self._config.name,
             cluster=self._config.cluster,
+            leaf_listener=self._config.leaf_listener,
+            leaf_remotes=self._config.leaf_remotes,
             overseer_public_key=self._overseer_public_key,
             sync_interval_s=self._config.sync_interval_s,
         )

@@ -59,6 +59,8 @@ class JetStreamQueue(EventQueue):
     ``on_stranded`` is told when an attachment that waits for mail finds deliveries held by nobody it knows of: a link
     or a process took them down with it. Whoever holds the seat's lease may then call :meth:`release_held`, which
     an attached holder may do as well; without that they come back when the ack clock runs out.
+
+    ``takes_as_found``: streams that exist are others' business, and none of their settings is changed or refused.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class JetStreamQueue(EventQueue):
         storage: Storage = "file",
         on_stranded: Callable[[Subscription], None] | None = None,
         timing: PullTiming | None = None,
+        takes_as_found: bool = False,
     ) -> None:
         self._wire = wire
         self._api = api
@@ -78,7 +81,7 @@ class JetStreamQueue(EventQueue):
         self._on_stranded = on_stranded
         self._tasks = Tasks("queue")
         self._link = LinkWatch(wire)
-        self._streams = Streams(api, self._config, storage)
+        self._streams = Streams(api, self._config, storage, takes_as_found=takes_as_found)
         self._mailboxes = Mailboxes(api, self._streams, self._config)
         self._whole = asyncio.Event()
         self._whole.set()

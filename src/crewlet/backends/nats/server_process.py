@@ -23,7 +23,10 @@ __all__ = ["ServerFiles", "ServerProcess"]
 
 _POLL_S: Final = 0.005
 _PROGRESS: Final = " [INF] "
-_MEMBERS_PORT_TAKEN: Final = "Error listening on router port"
+_PORTS_TAKEN: Final = {
+    "Error listening on router port": ("the cluster's members", "stream.cluster.port"),
+    "Error listening on leafnode port": ("satellites", "stream.leaf.port"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,11 +170,12 @@ class ServerProcess:
 
     async def _refusal(self, what: str) -> StartRefused:
         words = "\n".join(await self.last_words())
-        if _MEMBERS_PORT_TAKEN in words:
-            raise StartRefused(
-                f"another process listens where the cluster's members would reach this broker:\n{words}",
-                "give stream.cluster.port another number, or end that process",
-            )
+        for said, (who, setting) in _PORTS_TAKEN.items():
+            if said in words:
+                raise StartRefused(
+                    f"another process listens where {who} would reach this broker:\n{words}",
+                    f"give {setting} another number, or end that process",
+                )
         return StartRefused(f"the embedded broker {what}; its last words:\n{words}", f"see {self._files.log}")
 
     def _dismiss_watcher(self) -> None:

@@ -126,10 +126,11 @@ def stream_differences(wanted: StreamConfig, found: StreamConfig) -> dict[str, t
 class Streams:
     """The streams on one broker that this process stands on."""
 
-    def __init__(self, api: JetStream, config: QueueConfig, storage: Storage) -> None:
+    def __init__(self, api: JetStream, config: QueueConfig, storage: Storage, *, takes_as_found: bool = False) -> None:
         self._api = api
         self._config = config
         self._storage: Storage = storage
+        self._takes_as_found = takes_as_found
         self.has_advisories = False
         self._wanted: dict[str, StreamConfig] = {}
         self._created: dict[str, datetime | None] = {}
@@ -194,7 +195,8 @@ class Streams:
                 remedy = f"raise the account's max_consumers at the broker to {least:,} or more, or set none"
                 raise _refused(wanted.name, f"the account allows fewer than {least:,} consumers", remedy) from error
             raise _refused(wanted.name, str(error), self._remedy(wanted, error)) from error
-        _accept(self._as_found(wanted, info.config), info.config)
+        if not self._takes_as_found:
+            _accept(self._as_found(wanted, info.config), info.config)
         self._wanted[wanted.name] = wanted
         # The answer to a create says "created" of a stream that was there already; its birth tells the two apart.
         before = self._created.setdefault(wanted.name, info.created)
@@ -219,7 +221,7 @@ class Streams:
         if info is None:
             raise _refused(wanted.name, "it exists and cannot be read")
         differences = stream_differences(self._as_found(wanted, info.config), info.config)
-        if not differences:
+        if self._takes_as_found or not differences:
             return info
         if "num_replicas" in differences:
             raise _too_few_copies(wanted, info.config)

@@ -18,7 +18,7 @@ _FD_MAX = 65536
 PASSED_ON = (
     *("GODEBUG", "GOMAXPROCS", "GOMEMLIMIT", "HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ"),
     # What the broker's configuration refers to, set for it by the engine.
-    *("BROKER_CLUSTER_ROUTES", "BROKER_CLUSTER_SECRET"),
+    *("BROKER_CLUSTER_ROUTES", "BROKER_CLUSTER_SECRET", "BROKER_LEAF_REMOTES", "BROKER_LEAF_SECRET"),
 )
 _OWNER_ALONE = 0o077
 
