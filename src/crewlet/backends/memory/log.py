@@ -18,6 +18,7 @@ from crewlet.queue import Log, LogFull, Logged, LogRecord, LogUnreadable, Supers
 __all__ = ["MemoryLog", "MemoryLogStream", "Piece"]
 
 _TRIED_AGAIN_S: Final = 0.05
+_GAP: Final = 1_000_000
 _RECORD_BYTES: Final = 64
 """What a record takes beside its bytes, more or less."""
 
@@ -50,6 +51,9 @@ class MemoryLogStream:
 
     def __init__(self, clock: Clock, *, max_bytes: int = limits.JOURNAL_STREAM_BYTES) -> None:
         self.cut = False
+        self.born_at = 0
+        """The sequence before the first."""
+
         self.max_bytes = max_bytes
         self.writes = itertools.count(1)
         self._clock = clock
@@ -115,8 +119,13 @@ class MemoryLogStream:
     def lose(self) -> None:
         """Everything is gone, as with a broker's memory; what comes is numbered behind it."""
         self._kept.clear()
+        self.forget_writes()
+        self._last_sequence += _GAP
+        self.born_at = self._last_sequence
+
+    def forget_writes(self) -> None:
+        """The duplicate window is over: what was stored is not known again."""
         self._seen.clear()
-        self._last_sequence += 1_000_000
 
 
 class MemoryLog(Log):

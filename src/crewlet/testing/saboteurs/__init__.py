@@ -6,6 +6,10 @@ from crewlet.testing.saboteurs.budget_lane_faults import BUDGET_LANE_FAULTS
 from crewlet.testing.saboteurs.budget_mark_faults import BUDGET_MARK_FAULTS
 from crewlet.testing.saboteurs.budget_saboteur import BudgetSaboteur
 from crewlet.testing.saboteurs.budget_turning_faults import BUDGET_TURNING_FAULTS
+from crewlet.testing.saboteurs.log_append_faults import LOG_APPEND_FAULTS
+from crewlet.testing.saboteurs.log_read_faults import LOG_READ_FAULTS
+from crewlet.testing.saboteurs.log_saboteur import LogSaboteur, planted_logs
+from crewlet.testing.saboteurs.log_unheard_faults import LOG_UNHEARD_FAULTS
 from crewlet.testing.saboteurs.queue_batch_faults import BATCH_FAULTS
 from crewlet.testing.saboteurs.queue_budget_faults import BUDGET_FAULTS
 from crewlet.testing.saboteurs.queue_haul_faults import HAUL_FAULTS
@@ -27,12 +31,15 @@ from crewlet.testing.saboteurs.record_write_faults import WRITE_FAULTS
 
 __all__ = [
     "BUDGET_SABOTEURS",
+    "LOG_SABOTEURS",
     "QUEUE_SABOTEURS",
     "RECORD_SABOTEURS",
     "BudgetSaboteur",
+    "LogSaboteur",
     "QueueSaboteur",
     "RecordSaboteur",
     "planted",
+    "planted_logs",
     "planted_records",
 ]
 
@@ -69,3 +76,10 @@ BUDGET_SABOTEURS: tuple[type[BudgetSaboteur], ...] = (
     *BUDGET_FAILURE_FAULTS,
 )
 """The saboteurs of the token budgets' suite."""
+
+LOG_SABOTEURS: tuple[type[LogSaboteur], ...] = (
+    *LOG_APPEND_FAULTS,
+    *LOG_READ_FAULTS,
+    *LOG_UNHEARD_FAULTS,
+)
+"""The saboteurs of the log's suite."""
