@@ -106,6 +106,8 @@ class SeatPausing:
         await self._copy.wait_known()
         for handle in self._holds.seats():
             if not self.withheld(handle):
+                # It was held by nothing but our ignorance: the lift tells whoever waits.
+                await self._holds.lift(handle, PAUSED)
                 await self._go_on(handle)
 
     async def _go_on(self, handle: str) -> None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import structlog
 
 from crewlet import topics
+from crewlet.base import limits
 from crewlet.base.clock import Clock
-from crewlet.base.errors import CrewletError
+from crewlet.base.errors import CrewletError, Unavailable
 from crewlet.base.fence import Fence
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
@@ -59,13 +60,13 @@ class SeatRuntimeParts:
 
 
 class SeatRuntime:
-    """The hooks of the host of seats."""
+    """The hooks of the host of seats. ``steps`` are those of establishing one, in their order."""
 
     def __init__(self, parts: SeatRuntimeParts) -> None:
         self._parts = parts
         self._tenures: dict[str, SeatTenure] = {}
         self._tasks = Tasks("seat_fronts")
-        self._steps = seat_steps(
+        self.steps = seat_steps(
             queue=parts.queue,
             tools=parts.tools,
             company=parts.company,
@@ -86,12 +87,13 @@ class SeatRuntime:
         Raises ``CrewletError`` or ``OSError`` when a step fails; what was taken is undone by :meth:`on_release`.
         """
         tenure = self._tenures[handle] = SeatTenure(handle, lease)
-        await tenure.establish(self._steps)
+        await tenure.establish(self.steps)
         await self._tell_spawned(tenure)
 
     def on_established(self, handle: str) -> None:
         """Let the mail through that came while the seat was being established; what comes before it goes first."""
         tenure = self._tenures[handle]
+        tenure.was_established = True
         tenure.established.set()
         if len(tenure.front):
             self._tasks.start(f"front {handle}", self._work_front(tenure))
@@ -108,10 +110,11 @@ class SeatRuntime:
             return
         tenure.established.set()
         tenure.front.close()
-        if mode is ReleaseMode.VOLUNTARY:
-            await self._quieten(tenure)
+        is_quiet = await self._quieten(tenure, mode)
         await tenure.undo()
         del self._tenures[handle]
+        if not is_quiet:
+            await self._hand_on(handle)
         self._parts.admitted.gone(handle)
         if tenure.is_told:
             await self._tell(handle, AgentTerminated(agent_handle=handle, reason=str(mode)))
@@ -125,10 +128,19 @@ class SeatRuntime:
         """Fetch again; without this edge a seat that deferred once would be owned, attached and deaf (S-052)."""
         self._stir(handle)
         self._parts.admitted.proven(handle)
-        await self._parts.queue.unquiesce(inbox_of(handle))
+        if not self._parts.pauses.withheld(handle):
+            # Else each renew would cost its mail a delivery, until none is left; whoever withholds it lets it go on.
+            await self._parts.queue.unquiesce(inbox_of(handle))
 
-    async def _quieten(self, tenure: SeatTenure) -> None:
-        queue, inbox, wait_s = self._parts.queue, inbox_of(tenure.handle), self._parts.release_wait_s()
+    async def _quieten(self, tenure: SeatTenure, mode: ReleaseMode) -> bool:
+        """Wait for what runs, where that is due; whether nothing is left that a successor would wait for."""
+        if mode is ReleaseMode.FENCED and tenure.was_established:
+            # Its successor comes after a lapse, and frees by itself what is held here.
+            return True
+        voluntary = mode is ReleaseMode.VOLUNTARY
+        # A seat that never admitted anything holds at most a delivery that is deferred at once.
+        wait_s = self._parts.release_wait_s() if voluntary else limits.SEAT_UNADMITTED_WAIT_S
+        queue, inbox = self._parts.queue, inbox_of(tenure.handle)
         await queue.quiesce(inbox)
         try:
             async with asyncio.timeout(wait_s):
@@ -136,12 +148,23 @@ class SeatRuntime:
                 await tenure.front.wait_idle()
         except TimeoutError:
             _log.warning("seat_release_wait_over", seat=tenure.handle, waited_s=wait_s)
+            return False
+        return True
+
+    async def _hand_on(self, handle: str) -> None:
+        """Free what a handler that runs on still holds: its outcome is reported no more, its grant ends now."""
+        try:
+            await self._parts.queue.release_held(inbox_of(handle))
+        except Unavailable as error:
+            # The ack clock frees it, later.
+            _log.warning("seat_mail_not_handed_on", seat=handle, error=str(error))
 
     async def _work_front(self, tenure: SeatTenure) -> None:
         handle, parts = tenure.handle, self._parts
 
         def may_begin() -> bool:
-            return {*parts.holds.of(handle)} <= {FRONT} and parts.may_start(handle) is not None
+            is_held = {*parts.holds.of(handle)} - {FRONT} or parts.pauses.withheld(handle)
+            return not is_held and parts.may_start(handle) is not None
 
         try:
             await tenure.front.work(handle, may_begin)

@@ -45,6 +45,10 @@ class Pauses(Protocol):
         """The seat's pause, if any. Raises ``Unavailable`` while nothing is known."""
         ...
 
+    def withheld(self, handle: str) -> str:
+        """Why no turn of the seat may start for a pause's sake; empty where none stands."""
+        ...
+
 
 class _ToolServers(NoStep):
     """The seat's own children, first: a turn must not meet an empty surface. They die with the lease (S-036)."""

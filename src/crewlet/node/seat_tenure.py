@@ -66,6 +66,7 @@ class SeatTenure:
         self.tools: SeatTools | None = None
         self.front = InboxFront()
         self.established = asyncio.Event()
+        self.was_established = False
         self.is_told = False
         self._begun: list[SeatStep] = []
 

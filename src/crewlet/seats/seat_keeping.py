@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import structlog
 
-from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.errors import CrewletError, Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.coordination import ClaimRefused, Lease, Leases, seat_resource
 from crewlet.seats.hooks import ReleaseMode, SeatHooks
 from crewlet.seats.host_config import HostConfig
+from crewlet.seats.teardown import Teardown
 
 __all__ = ["Around", "KeptSeat"]
 
@@ -51,8 +51,8 @@ class KeptSeat:
         self._lost = False
         self._establishing: asyncio.Task[None] | None = None
         self._fenced = False
-        self._undead_since_s: float | None = None
-        self._retries = 0
+        self._teardown = Teardown(handle, around.hooks, around.clock)
+        self._letting_go = False
         self._last_step: asyncio.Task[None] | None = None
 
     @property
@@ -63,7 +63,12 @@ class KeptSeat:
     @property
     def undead(self) -> bool:
         """Whether its teardown failed and was not made good since."""
-        return self._undead_since_s is not None
+        return self._teardown.unproven
+
+    @property
+    def letting_go(self) -> bool:
+        """Whether it is being given back: a running turn may hold that up for long."""
+        return self._letting_go
 
     @property
     def grant(self) -> int | None:
@@ -85,7 +90,7 @@ class KeptSeat:
     @property
     def undead_for_s(self) -> float:
         """For how long its teardown has failed."""
-        return 0.0 if self._undead_since_s is None else self._now_s() - self._undead_since_s
+        return self._teardown.unproven_for_s
 
     @property
     def idle(self) -> bool:
@@ -109,10 +114,14 @@ class KeptSeat:
     def release(self, mode: ReleaseMode, reason: str) -> None:
         """Give the seat back; harmless where it is not held. See :meth:`settled`: then it is given back, or undead.
 
-        A seat that is being established gives up at once: what its hook waits for may take minutes.
+        Asked again while it is being given back, it changes nothing: each pass of the placement asks. A seat that is
+        being established gives up at once: what its hook waits for may take minutes.
         """
         if mode is ReleaseMode.FENCED:
             self._fenced = True
+        elif self._letting_go:
+            return
+        self._letting_go = True
         if self.lease is not None and not self.established:
             self._lost = True
             if self._establishing is not None:
@@ -228,42 +237,26 @@ class KeptSeat:
 
     async def _release(self, mode: ReleaseMode, reason: str) -> None:
         lease = self.lease
-        if lease is None or self.undead:
-            return
-        self.established = False
-        if not await self._torn_down(mode):
-            self._undead_since_s, self._retries = self._now_s(), 0
-            return
-        self.lease = None
-        await self._give_back(lease)
+        try:
+            if lease is None or self.undead:
+                return
+            self.established = False
+            if not await self._teardown.run(mode):
+                return
+            self.lease = None
+            await self._give_back(lease)
+        finally:
+            self._letting_go = False
         _log.info("seat_detached", seat=self.handle, epoch=lease.epoch, mode=str(mode), reason=reason)
 
     async def _retry(self) -> None:
         if not self.undead:
             return
-        self._retries += 1
-        if not await self._torn_down(ReleaseMode.FENCED, first=False):
-            if self._retries % limits.UNDEAD_ALARM_EVERY == 0:
-                _log.error(
-                    "seat_still_unproven", seat=self.handle, attempts=self._retries, for_s=round(self.undead_for_s, 1)
-                )
+        if not await self._teardown.retry():
             return
-        lease, self.lease, self._undead_since_s = self.lease, None, None
+        lease, self.lease = self.lease, None
         if lease is not None:
             await self._give_back(lease)
-        _log.info("seat_release_recovered", seat=self.handle, attempts=self._retries)
-
-    async def _torn_down(self, mode: ReleaseMode, *, first: bool = True) -> bool:
-        try:
-            await self._around.hooks.on_release(self.handle, mode)
-        except (CrewletError, OSError) as error:
-            if first:
-                _log.error("seat_release_unproven", seat=self.handle, error=str(error))
-            return False
-        except Exception:  # noqa: BLE001 - supervisor: what is not proven is kept and tried again, whatever it failed with
-            _log.exception("seat_release_broke", seat=self.handle)
-            return False
-        return True
 
     async def _give_back(self, lease: Lease) -> None:
         try:
