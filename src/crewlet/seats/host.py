@@ -285,12 +285,10 @@ class Host:
         return [*self._company.placement_of]
 
     def _said(self) -> dict[str, Any]:
-        lonely = {seat.handle for seat in self._sweep.unplaceable}
-        placeable = [handle for handle in self._kept if handle in self._company.placement_of and handle not in lonely]
         return {
             "roles": [*self._config.roles],
             "labels": dict(self._config.labels),
-            "seats_held": sum(self._kept[handle].held or self._kept[handle].undead for handle in placeable),
+            "seats_held": self._sweep.seats_counted(),
             "withdrawn": bool(self._withdrawn),
             "status": dict(self._status()),
         }

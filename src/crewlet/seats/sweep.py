@@ -78,6 +78,12 @@ class Sweep:
         missing = [handle for handle in handles if not self._ledgers.kept(handle).held]
         await each_at_once(missing, claim, at_once=self._config.establish_at_once)
 
+    def seats_counted(self) -> int:
+        """The seats held here, or not proven to have let go, that some live node may run (S-206)."""
+        company, unplaceable = self._ledgers.company().placement_of, {seat.handle for seat in self.unplaceable}
+        kept = [each for each in self._ledgers.all_kept() if each.held or each.undead]
+        return sum(each.handle in company and each.handle not in unplaceable for each in kept)
+
     async def _plan(self, rows: Sequence[NodeRow]) -> Pass:
         nodes = [row.as_fleet_node() for row in rows if row.node_id != self._config.node_id]
         me = self._me()
@@ -105,7 +111,7 @@ class Sweep:
             labels=self._config.labels,
             places_seats=self._config.places_seats,
             withdrawn=self._ledgers.withdrawn(),
-            seats_held=sum(each.held or each.undead for each in self._ledgers.all_kept()),
+            seats_held=self.seats_counted(),
         )
 
     def _tell(self, plan: Pass) -> None:
@@ -132,9 +138,10 @@ class Sweep:
         return len({*reasons, *plan.gone})
 
     def _give_back_gone(self, handles: Iterable[str]) -> None:
-        for handle in sorted(handles):
-            _log.info("seat_released_role_gone", seat=handle)
-            self._ledgers.kept(handle).release(ReleaseMode.VOLUNTARY, "role_gone")
+        for kept in map(self._ledgers.kept, sorted(handles)):
+            if not kept.letting_go:
+                _log.info("seat_released_role_gone", seat=kept.handle)
+            kept.release(ReleaseMode.VOLUNTARY, "role_gone")
 
     async def _claim(self, plan: Pass) -> int:
         if not plan.claims:
