@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Final
@@ -45,7 +45,7 @@ from crewlet.node.parts import NodeParts, assemble
 from crewlet.node.seat_views import seat_views
 from crewlet.node.shared_records import StoredRecords
 from crewlet.node.shared_stores import lost_buckets
-from crewlet.notify import OPERATOR, inbound_subscription
+from crewlet.notify import OPERATOR, Source, inbound_subscription
 from crewlet.queue import DeadLetters, StreamSubscription, Subscription
 from crewlet.seats import Watchdog
 from crewlet.store import EventFilter, StoredEvent
@@ -66,6 +66,7 @@ class NodeSettings:
     clock: Clock
     ids: Ids
     watchdog: Callable[[float], Watchdog] | None = None
+    sources: Sequence[Source] = ()
 
 
 class Node(NodeFace):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Final, Protocol
 
 import structlog
@@ -18,9 +19,10 @@ from crewlet.base.fence import Posture, ServingPosture
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
 from crewlet.config import NodeConfig, company_of, source_of
-from crewlet.coordination import MAILBOXES, KvLeases, Leases, Mailboxes
+from crewlet.coordination import MAILBOXES, RATE, KvLeases, Leases, Mailboxes, RateValve
 from crewlet.coordination.slots import CONFIG, DUTIES, EPOCHS, LEASES, STATUS
 from crewlet.node.bring_up import bring_up_s, brought_up
+from crewlet.node.budgeting import Budgeting, open_budgets
 from crewlet.node.colleagues import CompanyColleagues
 from crewlet.node.company_applying import ApplyingParts, CompanyApplying
 from crewlet.node.company_in_force import CompanyInForce, built_company, company_models
@@ -37,7 +39,7 @@ from crewlet.node.seat_parts import SeatsWith, assemble_seats
 from crewlet.node.seat_pausing import SeatPausing
 from crewlet.node.shared_tools import start_shared_tools
 from crewlet.node.turn_runner import TurnRunner
-from crewlet.notify import NotificationService, OperatorSource
+from crewlet.notify import NotificationService, OperatorSource, Source, Sources
 from crewlet.seats import HEARTBEAT, SWEEP, Host, Watchdog
 from crewlet.tools import LookupColleague, ToolHost
 from crewlet.tracing import Tracer, open_export
@@ -76,6 +78,11 @@ class Surroundings(Protocol):
         """What makes the process's watchdog for a threshold in seconds; nothing where it must not be ended."""
         ...
 
+    @property
+    def sources(self) -> Sequence[Source]:
+        """Sources of notifications beside the engine's own."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeParts:
@@ -90,6 +97,7 @@ class NodeParts:
     liveness: Liveness
     reads: FleetReads
     runner: TurnRunner
+    budgeting: Budgeting
     notifications: NotificationService
     tools: ToolHost
     company: CompanyInForce
@@ -115,7 +123,7 @@ async def assemble(
     def new_engine(turns: TurnConfig) -> TurnEngine:
         return TurnEngine(ground.writes.publish, around.clock, around.ids, turns, tracer=tracer)
 
-    posture = ServingPosture()
+    posture, sources = ServingPosture(), Sources([OperatorSource(), *around.sources])
     fleet_company = _fleet_company(config, ground, posture, around)
     number = 1
     if fleet_company is not None:
@@ -133,7 +141,8 @@ async def assemble(
     stack.push_async_callback(tools.close)
     tasks = Tasks("node_parts")
     stack.push_async_callback(tasks.close)
-    runner = TurnRunner(in_force.epoch, asks)
+    budgeting = open_budgets(ground, in_force.organization, around.clock, around.ids, stack)
+    runner = TurnRunner(in_force.epoch, asks, budgeting.meters)
     registry = Mailboxes(ground.stores[MAILBOXES.name])
 
     async def mailboxes_ensured() -> None:
@@ -153,7 +162,7 @@ async def assemble(
         roles=config.roles,
     )
     roster = CompanyRoster(in_force.source, *([] if fleet_company is None else [fleet_company.confirm_current]))
-    duties = node_duties(ground, leases, me, roster, around.clock, around.ids)
+    duties = node_duties(ground, leases, me, roster, budgeting, around.clock, around.ids)
     stack.push_async_callback(duties.stop)
     status = NodeStatusSource(
         in_flight=lambda: runner.in_flight,
@@ -175,6 +184,7 @@ async def assemble(
             company=in_force.source,
             tools=tools,
             runner=runner,
+            budgeting=budgeting,
             clock=around.clock,
             ids=around.ids,
         ),
@@ -190,6 +200,7 @@ async def assemble(
             host=host,
             queue=ground.queue,
             mailboxes=registry,
+            ceilings_changed=seats.park.ceilings_changed,
             clock=around.clock,
             lasts=fleet_company is not None,
         ),
@@ -208,13 +219,16 @@ async def assemble(
         host=host,
         pausing=seats.pausing,
         runner=runner,
+        budgeting=budgeting,
         notifications=NotificationService(
             publish=ground.writes.publish,
             directory=CompanyDirectory(in_force.organization),
-            sources=[OperatorSource()],
+            sources=sources,
             clock=around.clock,
             ids=around.ids,
             tracer=tracer,
+            valve=RateValve(ground.stores[RATE.name], Random(around.ids.hex(16))),
+            a_second_max=lambda: in_force.organization().notifications.a_second_max,
         ),
         tools=tools,
         company=in_force,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
 from crewlet.base.errors import CrewletError
 from crewlet.events import Event
 from crewlet.events.types import RawWebhook
+from crewlet.notify.prompt import Notice, Prompt
+from crewlet.notify.threads import ThreadReader
 
-__all__ = ["Directory", "PayloadRefused", "Routed", "Seat", "SkipReason", "Source"]
+__all__ = ["Directory", "PayloadRefused", "Seat", "SkipReason", "Source", "Valve"]
 
 
 class SkipReason(StrEnum):
@@ -22,29 +23,13 @@ class SkipReason(StrEnum):
     REFUSED = "parser refused the payload"
     NO_SEAT = "no seat matches the recipient"
     HUMAN = "the recipient is a person"
+    RATE = "stopped by the seat's rate limit"
     TOO_LARGE = "too large for an inbox"
     SPENT = "its deliveries are spent; the delivery is a dead letter now"
 
 
 class PayloadRefused(CrewletError):
     """A source's parser refused a delivery; the message says why."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Routed:
-    """One copy of a delivery, for one recipient."""
-
-    recipient: str
-    notification_type: str
-    sender: str
-    salient_body: str
-    body: str
-    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    addressed: bool = False
-    requires_recon: bool = False
-    reply: str = "none"
-    partition_key: str = ""
-    conversation_identity: str = ""
 
 
 class Source(Protocol):
@@ -55,8 +40,18 @@ class Source(Protocol):
         """The name that raw deliveries carry as their ``integration``."""
         ...
 
-    def parse(self, raw: RawWebhook, event: Event) -> tuple[Routed, ...]:
-        """The copies to route. Pure; raises ``PayloadRefused``."""
+    @property
+    def prompt(self) -> Prompt:
+        """What its notifications mean."""
+        ...
+
+    @property
+    def threads(self) -> ThreadReader | None:
+        """Who reads its threads, where it has any."""
+        ...
+
+    def parse(self, raw: RawWebhook, event: Event) -> tuple[Notice, ...]:
+        """The copies to route, each for a recipient as the source knows it. Pure; raises ``PayloadRefused``."""
         ...
 
 
@@ -74,4 +69,12 @@ class Directory(Protocol):
 
     def resolve(self, identity: str) -> Seat | None:
         """The seat behind a handle, role name, agent id or email, or ``None``."""
+        ...
+
+
+class Valve(Protocol):
+    """Lets so many notifications a second through to a seat, counted by the whole fleet; unknown is full."""
+
+    async def admits(self, handle: str, *, cap: int) -> bool:
+        """Whether one more may pass; it is counted then. A cap of 0 is no valve."""
         ...

@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-from crewlet.base import limits
+from typing import Final
+
 from crewlet.events import Event
 from crewlet.events.types import RawWebhook
-from crewlet.notify.contract import PayloadRefused, Routed
+from crewlet.notify.contract import PayloadRefused
+from crewlet.notify.prompt import Notice, PlainPrompt, Prompt
+from crewlet.notify.threads import ThreadReader
 
 __all__ = ["OPERATOR", "OperatorSource"]
 
-OPERATOR = "operator"
+OPERATOR: Final = "operator"
+
+
+class _OperatorPrompt(PlainPrompt):
+    """Each message is answered by itself: somebody waits for that very answer."""
+
+    def partition_key(self, notice: Notice) -> str:
+        return str(notice.metadata.get("message_id", ""))
+
+    def conversation_identity(self, notice: Notice) -> str:
+        return f"{notice.sender}:{notice.recipient}"
+
+    def addressed(self, notice: Notice) -> bool:
+        return True
+
+    def reply(self, notice: Notice) -> str:
+        return "engine"
 
 
 class OperatorSource:
     """Routes a message to the seat it names; the answer is the turn's artifact."""
 
     name = OPERATOR
+    prompt: Prompt = _OperatorPrompt()
+    threads: ThreadReader | None = None
 
-    def parse(self, raw: RawWebhook, event: Event) -> tuple[Routed, ...]:
+    def parse(self, raw: RawWebhook, event: Event) -> tuple[Notice, ...]:
         """One copy for the named seat. Raises ``PayloadRefused`` for a message without a text or a recipient."""
         if not raw.body.strip():
             message = "the message has no text"
@@ -26,16 +47,11 @@ class OperatorSource:
             message = "the message names no seat"
             raise PayloadRefused(message)
         return (
-            Routed(
+            Notice(
                 recipient=raw.recipient,
                 notification_type="message",
                 sender=raw.sender,
-                salient_body=raw.body[: limits.SALIENT_BODY_MAX_CHARS],
                 body=raw.body,
                 metadata={"message_id": event.id},
-                addressed=True,
-                reply="engine",
-                partition_key=f"{OPERATOR}:{event.id}",
-                conversation_identity=f"{OPERATOR}:{raw.sender}:{raw.recipient}",
             ),
         )

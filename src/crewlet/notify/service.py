@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from uuid import UUID, uuid5
 
 import structlog
@@ -14,7 +15,9 @@ from crewlet.base.ids import Ids
 from crewlet.base.trace import Trace, child_of
 from crewlet.events import Event, new_event
 from crewlet.events.types import ExternalNotification, NotificationSkipped, RawWebhook
-from crewlet.notify.contract import Directory, PayloadRefused, Routed, SkipReason, Source
+from crewlet.notify.contract import Directory, PayloadRefused, Seat, SkipReason, Valve
+from crewlet.notify.prompt import Notice
+from crewlet.notify.sources import Sources, namespaced
 from crewlet.queue import Ack, Delivery, Outcome, Subscription
 from crewlet.tracing import Tracer
 
@@ -44,14 +47,18 @@ class NotificationService:
         *,
         publish: Publish,
         directory: Directory,
-        sources: Iterable[Source],
+        sources: Sources,
         clock: Clock,
         ids: Ids,
         tracer: Tracer | None = None,
+        valve: Valve | None = None,
+        a_second_max: Callable[[], int] = lambda: 0,
     ) -> None:
         self._publish = publish
         self._directory = directory
-        self._sources = {source.name: source for source in sources}
+        self._sources = sources
+        self._valve = valve
+        self._a_second_max = a_second_max
         self._clock = clock
         self._ids = ids
         self._tracer = tracer or Tracer(clock, ids)
@@ -74,7 +81,7 @@ class NotificationService:
         if not isinstance(raw, RawWebhook):
             await self._skip(event, event.source or "unknown", SkipReason.UNREADABLE, detail=event.type)
             return Ack()
-        source = self._sources.get(raw.integration)
+        source = self._sources.source(raw.integration)
         if source is None:
             await self._skip(event, raw.integration, SkipReason.NO_SOURCE, sender=raw.sender)
             return Ack()
@@ -87,28 +94,17 @@ class NotificationService:
             await self._route(event, raw.integration, copy)
         return Ack()
 
-    async def _route(self, event: Event, integration: str, copy: Routed) -> None:
+    async def _route(self, event: Event, integration: str, copy: Notice) -> None:
         seat = self._directory.resolve(copy.recipient)
         if seat is None or not seat.is_agent:
             reason = SkipReason.NO_SEAT if seat is None else SkipReason.HUMAN
             await self._skip(event, integration, reason, recipient=copy.recipient, sender=copy.sender)
             return
+        if not await self._is_let_through(seat.handle):
+            await self._skip(event, integration, SkipReason.RATE, recipient=copy.recipient, sender=copy.sender)
+            return
         wake = new_event(
-            ExternalNotification(
-                integration=integration,
-                agent_handle=seat.handle,
-                agent_id=seat.agent_id,
-                notification_type=copy.notification_type,
-                sender=copy.sender,
-                salient_body=copy.salient_body,
-                body=copy.body,
-                metadata=dict(copy.metadata),
-                requires_recon=copy.requires_recon,
-                addressed=copy.addressed,
-                reply=copy.reply,
-                partition_key=copy.partition_key,
-                conversation_identity=copy.conversation_identity,
-            ),
+            self._notification(integration, seat, replace(copy, recipient=seat.handle)),
             trace=self._span_under(event),
             now=self._clock.now(),
             ids=self._ids,
@@ -128,6 +124,28 @@ class NotificationService:
                 recipient=copy.recipient,
                 sender=copy.sender,
             )
+
+    async def _is_let_through(self, handle: str) -> bool:
+        """Asked last, so that nothing is counted that goes nowhere."""
+        return self._valve is None or await self._valve.admits(handle, cap=self._a_second_max())
+
+    def _notification(self, integration: str, seat: Seat, notice: Notice) -> ExternalNotification:
+        prompt = self._sources.prompt(integration)
+        return ExternalNotification(
+            integration=integration,
+            agent_handle=seat.handle,
+            agent_id=seat.agent_id,
+            notification_type=notice.notification_type,
+            sender=notice.sender,
+            salient_body=prompt.salient_body(notice),
+            body=prompt.told(notice),
+            metadata=dict(notice.metadata),
+            requires_recon=prompt.requires_recon(notice),
+            addressed=prompt.addressed(notice),
+            reply=prompt.reply(notice),
+            partition_key=namespaced(integration, prompt.partition_key(notice)),
+            conversation_identity=namespaced(integration, prompt.conversation_identity(notice)),
+        )
 
     async def _say_spent(self, event: Event, detail: str) -> None:
         raw = event.data

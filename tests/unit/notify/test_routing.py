@@ -12,7 +12,7 @@ from crewlet.base.errors import PayloadTooLarge, Unavailable
 from crewlet.base.trace import Trace
 from crewlet.events import Body, Event, encode, new_event
 from crewlet.events.types import ExternalNotification, NotificationSkipped, OrgStarted, RawWebhook
-from crewlet.notify import NotificationService, OperatorSource, Seat, SkipReason, inbound_subscription, wake_id
+from crewlet.notify import NotificationService, OperatorSource, Seat, SkipReason, Sources, inbound_subscription, wake_id
 from crewlet.queue import Ack, Delivery
 from crewlet.testing import SeededIds
 
@@ -47,7 +47,7 @@ class _World:
     async def deliver(self, body: Body, *, headroom: int = 24) -> Event:
         raw = new_event(body, trace=Trace("a" * 32, "b" * 16), now=_NOW, ids=SeededIds(7))
         service = NotificationService(
-            publish=self.publish, directory=self, sources=[OperatorSource()], clock=_Clock(), ids=SeededIds(1)
+            publish=self.publish, directory=self, sources=Sources([OperatorSource()]), clock=_Clock(), ids=SeededIds(1)
         )
         outcome = await service.handle(Delivery(inbound_subscription(), raw, headroom))
         assert outcome == Ack()
