@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 from crewlet.backends.memory import MemoryLog, MemoryLogStream
 from crewlet.base.ids import TurnId
@@ -22,6 +23,8 @@ from crewlet.tools import Annotations, CallContext, Hint, ToolResult
 from crewlet.turns import CompanyBrief, SeatBrief, TurnEngine, TurnSetup
 from crewlet.turns.meter import Spent
 from tests.unit.turns.turn_kit import CountingFence, PlayedTool, Surface, call, reviews, says, submits, trigger_from
+
+_BEGAN = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 class Killed(BaseException):
@@ -47,7 +50,7 @@ class World:
 
     log: MemoryLogStream = field(default_factory=lambda: MemoryLogStream(VirtualClock()))
     comments: Counter[str] = field(default_factory=Counter[str])
-    warned: int = 0
+    requests: list[ModelRequest] = field(default_factory=list[ModelRequest])
     charges: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     completions: dict[str, AgentTurnCompleted] = field(default_factory=dict[str, AgentTurnCompleted])
     model_calls: int = 0
@@ -123,6 +126,7 @@ class Planner:
         self._process.step()
         require_valid(request)
         self._world.model_calls += 1
+        self._world.requests.append(request)
         said = sum(isinstance(message, AssistantMessage) for message in request.messages)
         self._process.step()
         return self._plan[said](request)
@@ -164,7 +168,8 @@ async def live(world: World, process: Process, *, idempotent: Hint = Hint.UNKNOW
     Returns the outcome; ``None`` where the turn had ended before. Raises ``Killed``.
     """
     world.epoch += 1
-    clock, ids = VirtualClock(), SeededIds(world.epoch)
+    # Each process begins an hour after the one before, so that what it would tell a model anew reads differently.
+    clock, ids = VirtualClock(started=_BEGAN + timedelta(hours=world.epoch)), SeededIds(world.epoch)
     log: Log = KillableLog(MemoryLog(world.log), process)
 
     async def standing() -> bool:

@@ -6,7 +6,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from crewlet.inbox import Decision
+from crewlet.llm import ToolResultMessage
 from crewlet.tools import Hint
+from crewlet.turns.calling import MAY_HAVE_HAPPENED
 from tests.unit.turns.killed_turns import Killed, Process, World, live
 
 pytestmark = pytest.mark.virtual_time
@@ -20,6 +22,10 @@ async def steps_of_a_whole_turn() -> int:
     assert outcome is not None
     assert outcome.decision is Decision.DONE
     return process.steps
+
+
+def told(world: World) -> list[ToolResultMessage]:
+    return [each for request in world.requests for each in request.messages if isinstance(each, ToolResultMessage)]
 
 
 async def killed_at(step: int, world: World, *, idempotent: Hint = Hint.UNKNOWN) -> None:
@@ -68,6 +74,37 @@ async def test_a_call_that_the_kill_may_have_cut_short_is_told_to_the_model_and_
 
     assert lost > 0
     assert made > lost
+
+
+async def test_a_call_whose_outcome_is_on_record_is_told_as_it_came_out() -> None:
+    with capture_logs():
+        for step in range(1, await steps_of_a_whole_turn() + 1):
+            world = World()
+            await killed_at(step, world)
+            await live(world, Process())
+
+            doubted = [message for message in told(world) if message.content == MAY_HAVE_HAPPENED]
+            assert len({message.call_id for message in doubted}) <= 1, f"killed at step {step}"
+
+
+async def test_what_a_model_was_shown_before_the_kill_it_is_shown_again_to_the_letter() -> None:
+    with capture_logs():
+        for step in range(1, await steps_of_a_whole_turn() + 1):
+            world = World()
+            await killed_at(step, world)
+            await live(world, Process())
+
+            openings = {each.messages[0] for each in world.requests if each.tools and len(each.messages) > 1}
+            assert len(openings) == 1, f"killed at step {step}"
+
+
+async def test_a_turn_that_has_ended_is_not_run_again() -> None:
+    world = World()
+    await live(world, Process())
+    asked = world.model_calls
+
+    assert await live(world, Process()) is None
+    assert world.model_calls == asked
 
 
 async def test_an_idempotent_call_is_made_again_where_nobody_knows_what_it_came_to() -> None:
