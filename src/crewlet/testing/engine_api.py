@@ -21,11 +21,15 @@ Json = dict[str, Any]
 
 
 class EngineApi:
-    """Requests to one engine, under the token of its data directory."""
+    """Requests to one engine, under the token of its data directory.
 
-    def __init__(self, url: str, token_file: Path) -> None:
+    ``socket``: a Unix socket that leads to it, where it has a network of its own.
+    """
+
+    def __init__(self, url: str, token_file: Path, *, socket: Path | None = None) -> None:
         self._token_file = token_file
-        self._http = httpx.AsyncClient(base_url=url, timeout=_TIMEOUT_S, trust_env=False)
+        transport = None if socket is None else httpx.AsyncHTTPTransport(uds=str(socket))
+        self._http = httpx.AsyncClient(base_url=url, timeout=_TIMEOUT_S, trust_env=False, transport=transport)
 
     async def aclose(self) -> None:
         """Close the connections."""

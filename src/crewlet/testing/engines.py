@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Final, Self
 
 from crewlet.base.clock import SystemClock
@@ -43,14 +44,20 @@ class CommandResult:
 class Engine:
     """One engine process. Use :func:`running_engine`, or ``start`` and ``close``.
 
-    ``command`` replaces ``crewlet run``; the options that name the files follow it.
+    ``command`` replaces ``crewlet run``; the options that name the files follow it. ``socket`` leads to its API where
+    the port does not.
     """
 
     def __init__(
-        self, files: EngineFiles, *, environment: Mapping[str, str] | None = None, command: Sequence[str] = ()
+        self,
+        files: EngineFiles,
+        *,
+        environment: Mapping[str, str] | None = None,
+        command: Sequence[str] = (),
+        socket: Path | None = None,
     ) -> None:
         self.files = files
-        self.api = EngineApi(files.url, files.token_file)
+        self.api = EngineApi(files.url, files.token_file, socket=socket)
         self._command = tuple(command) or (*CREWLET, "run")
         self._environment = _environment(environment or {})
         self._process: asyncio.subprocess.Process | None = None
