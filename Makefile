@@ -46,6 +46,7 @@ sim: setup  ## the full simulation of the event queue; writes tests/sim/results/
 chaos: setup  ## kill an engine at every step, cut nodes and links off for minutes, restart a fleet of 100 seats under load
 	CREWLET_EVERY_STEP=1 CREWLET_LONG_OUTAGES=1 CREWLET_FULL_CHURN=1 $(BIN)/python -m pytest --timeout 1800 \
 		tests/e2e/test_killed_anywhere.py tests/e2e/test_restarts.py tests/e2e/test_satellite.py tests/broker/queue/test_survival.py \
+		tests/e2e/test_partitions.py tests/e2e/test_members_under_load.py tests/e2e/test_rolling_restart.py \
 		tests/broker/records/test_listing_under_churn.py tests/broker/records/test_listing_leaves_nothing.py
 
 check: setup  ## lint, format, types and import rules: what CI checks
