@@ -1,0 +1,212 @@
+"""One seat's journal: who may write it, and what the next holder reads."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+from structlog.testing import capture_logs
+
+from crewlet.backends.memory import MemoryLog, MemoryLogStream
+from crewlet.base.errors import Fenced, Unavailable
+from crewlet.inbox.journal_entries import Ended, Opened, UnreadableEntry, decode_entry
+from crewlet.inbox.seat_journal import SeatJournal
+from crewlet.queue import LogRecord
+from crewlet.testing import VirtualClock
+
+pytestmark = pytest.mark.virtual_time
+
+AT = datetime(2030, 1, 1, tzinfo=UTC)
+LATER = b'{"kind": "later", "at": "2030-01-01T00:00:00Z"}'
+
+
+class Seat:
+    """Where one seat is held: the epoch that its lease stands under. ``unknown``: the store does not say."""
+
+    def __init__(self) -> None:
+        self.stream = MemoryLogStream(VirtualClock())
+        self.epoch = 0
+        self.unknown = False
+
+    def journal(self, writer: str) -> SeatJournal:
+        """The journal of a new tenure."""
+        self.epoch += 1
+        epoch = self.epoch
+
+        async def standing() -> bool:
+            if self.unknown:
+                raise Unavailable("the store does not answer")
+            return self.epoch == epoch
+
+        log = MemoryLog(self.stream)
+        return SeatJournal("ceo", log, epoch=epoch, writer=writer, standing=standing, clock=VirtualClock())
+
+
+def opened(turn_id: str = "turn-1") -> Opened:
+    return Opened(at=AT, turn_id=turn_id)
+
+
+def ended(*ids: str, outcome: str = "ack") -> Ended:
+    return Ended(at=AT, turn_id="turn-1", outcome=outcome, ids=ids)
+
+
+async def test_once_taken_over_a_predecessor_writes_nothing_more() -> None:
+    seat = Seat()
+    first = seat.journal("a")
+    await first.take_over()
+    await first.write(opened())
+
+    found = await seat.journal("b").take_over()
+
+    assert found.turn is not None
+    assert found.turn.opened.turn_id == "turn-1"
+    with pytest.raises(Fenced):
+        await first.write(ended("x"))
+
+
+async def test_a_predecessor_that_wrote_nothing_yet_is_refused_too() -> None:
+    seat = Seat()
+    first = seat.journal("a")
+    await first.take_over()
+    await seat.journal("b").take_over()
+
+    with pytest.raises(Fenced):
+        await first.write(opened())
+
+
+async def test_a_refused_write_whose_lease_cannot_be_read_is_unknown_and_not_fenced() -> None:
+    seat = Seat()
+    first = seat.journal("a")
+    await first.take_over()
+    await seat.journal("b").take_over()
+    seat.unknown = True
+
+    with pytest.raises(Unavailable):
+        await first.write(opened())
+
+
+async def test_a_strangers_entry_under_a_lease_that_stands_has_to_be_taken_over_first() -> None:
+    seat = Seat()
+    ours = seat.journal("a")
+    await ours.take_over()
+    log = MemoryLog(seat.stream)
+    await log.append("ceo", [LogRecord("stranger.1", b'{"kind": "opened"}')], expected=(await log.tail("ceo")).sequence)
+
+    with pytest.raises(Unavailable, match="taken over first"):
+        await ours.write(opened())
+
+    assert not ours.is_taken_over
+
+
+async def test_a_log_that_was_lost_is_begun_anew() -> None:
+    seat = Seat()
+    ours = seat.journal("a")
+    await ours.take_over()
+    await ours.write(opened())
+    seat.stream.lose()
+
+    with capture_logs() as logs:
+        await ours.write(ended("x"))
+
+    found = await seat.journal("b").take_over()
+    assert [each["event"] for each in logs] == ["journal_moved"]
+    assert found.turn is None
+    assert found.unreadable == ""
+
+
+async def test_entries_that_come_together_are_all_on_record_in_their_order() -> None:
+    seat = Seat()
+    ours = seat.journal("a")
+    await ours.take_over()
+
+    await asyncio.gather(*(ours.write(opened(f"turn-{n}")) for n in range(20)))
+
+    kept = await MemoryLog(seat.stream).read("ceo")
+    turns = [entry.turn_id for entry in (decode_entry(each.payload) for each in kept) if isinstance(entry, Opened)]
+    assert turns == [f"turn-{n}" for n in range(20)]
+
+
+async def test_a_write_that_was_cut_short_is_no_stranger_to_the_next_one() -> None:
+    seat = Seat()
+    ours = seat.journal("a")
+    await ours.take_over()
+    writing = asyncio.create_task(ours.write(opened()))
+    await asyncio.sleep(0)
+    writing.cancel()
+    await asyncio.gather(writing, return_exceptions=True)
+
+    await ours.write(ended("x"))
+
+    assert (await seat.journal("b").take_over()).unreadable == ""
+
+
+async def test_a_write_fails_as_unknown_while_the_broker_is_away_and_the_next_one_gets_through() -> None:
+    seat = Seat()
+    ours = seat.journal("a")
+    await ours.take_over()
+    seat.stream.cut = True
+    with pytest.raises(Unavailable):
+        await ours.write(opened("turn-1"))
+    seat.stream.cut = False
+
+    await ours.write(opened("turn-2"))
+
+    found = await seat.journal("b").take_over()
+    assert found.turn is not None
+    assert found.turn.opened.turn_id == "turn-2"
+
+
+async def test_trimmed_after_an_end_a_journal_keeps_the_end_alone() -> None:
+    seat = Seat()
+    ours = seat.journal("a")
+    await ours.take_over()
+    await ours.write(opened())
+
+    await ours.trim(await ours.end(ended("x", "y")))
+
+    (kept,) = await MemoryLog(seat.stream).read("ceo")
+    assert decode_entry(kept.payload) == ended("x", "y")
+
+
+async def test_the_ids_of_an_acknowledged_end_count_as_worked_and_no_others() -> None:
+    seat = Seat()
+    ours = seat.journal("a")
+    await ours.take_over()
+
+    await ours.end(ended("x"))
+    worked = ours.worked(["x", "y"])
+    await ours.end(ended("y", outcome="nak"))
+
+    assert worked == {"x"}
+    assert ours.worked(["x", "y"]) == {"x"}
+
+
+async def test_a_journal_that_cannot_be_read_is_said_and_does_not_keep_the_seat_from_working() -> None:
+    seat = Seat()
+    log = MemoryLog(seat.stream)
+    await log.append("ceo", [LogRecord("old.1", b"no entry at all")], expected=0)
+
+    with capture_logs() as logs:
+        ours = seat.journal("a")
+        found = await ours.take_over()
+    await ours.write(opened())
+
+    assert found.turn is None
+    assert found.unreadable
+    assert [each["event"] for each in logs] == ["journal_unreadable"]
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"{}", b'{"kind": "later", "at": "2030-01-01T00:00:00Z"}', b"\xff", b"[" * 100_000]
+)
+def test_what_is_no_entry_of_this_build_is_said_to_be_unreadable(raw: bytes) -> None:
+    with pytest.raises(UnreadableEntry):
+        decode_entry(raw)
+
+
+def test_a_field_that_a_later_build_adds_to_an_entry_is_no_obstacle() -> None:
+    entry = decode_entry(b'{"kind":"opened","at":"2030-01-01T00:00:00Z","turn_id":"t","mood":"good"}')
+
+    assert isinstance(entry, Opened)
+    assert entry.turn_id == "t"
