@@ -6,8 +6,10 @@ What can be wrong with a document is found before the swap, and leaves everythin
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Protocol
 
 import structlog
 
@@ -52,6 +54,14 @@ Raises ``Conflict`` where another one is current than this node runs, ``Unavaila
 """
 
 
+class ForgetPauses(Protocol):
+    """Lifts what people paused of seats that left the company."""
+
+    async def __call__(self, handles: Iterable[str], *, before: datetime) -> None:
+        """Lift those set ``before``; what fails is said."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyingParts:
     """What a change of company touches. ``lasts``: whether it outlives this process."""
@@ -63,6 +73,8 @@ class ApplyingParts:
     host: Host
     queue: EventQueue
     mailboxes: Mailboxes
+    ceilings_changed: Callable[[], Awaitable[None]]
+    forget_pauses: ForgetPauses
     clock: Clock
     lasts: bool
 
@@ -202,6 +214,8 @@ class CompanyApplying:
         The pass over the seats comes last: all that a seat is established from is current then (S-026).
         """
         parts, source = self._parts, self._parts.in_force.source()
+        await parts.ceilings_changed()
+        await parts.forget_pauses(change.removed, before=parts.clock.now())
         try:
             await start_shared_tools(parts.tools, shared_server_specs(source), self._tasks)
         finally:

@@ -18,6 +18,7 @@ from crewlet.duties import (
     DutyRunner,
     DutyStatus,
     Job,
+    LaneSweep,
     MailboxSweep,
     RetirementParts,
     event_retention,
@@ -25,6 +26,7 @@ from crewlet.duties import (
     maintenance,
     marker_job,
 )
+from crewlet.node.budgeting import Budgeting
 from crewlet.node.company_parts import CompanySource
 from crewlet.node.ground import Ground
 from crewlet.node.mailboxes import say_present
@@ -90,7 +92,13 @@ class NodeDuties:
 
 
 def node_duties(
-    ground: Ground, leases: Leases, me: Incarnation, roster: CompanyRoster, clock: Clock, ids: Ids
+    ground: Ground,
+    leases: Leases,
+    me: Incarnation,
+    roster: CompanyRoster,
+    budgeting: Budgeting,
+    clock: Clock,
+    ids: Ids,
 ) -> NodeDuties:
     """All that this node does besides its seats."""
     runner = DutyRunner(leases, owner=me.owner, node_id=me.node_id, clock=clock, roles=me.roles)
@@ -105,8 +113,13 @@ def node_duties(
         node_id=me.node_id,
         ttl_s=me.ttl_s,
     )
-    jobs = maintenance_jobs(ground, MailboxSweep(roster, retirement), clock, ids)
-    chores = [event_retention(ground.event_log, clock), presence_of_seats(retirement.mailboxes, roster)]
+    lanes = Job("budget_lanes", LaneSweep(budgeting.budgets, leases, clock).run)
+    jobs = [*maintenance_jobs(ground, MailboxSweep(roster, retirement), clock, ids), lanes]
+    chores = [
+        event_retention(ground.event_log, clock),
+        presence_of_seats(retirement.mailboxes, roster),
+        budgeting.feed.chore(),
+    ]
     return NodeDuties(runner, [maintenance(jobs)], chores)
 
 

@@ -19,7 +19,7 @@ from crewlet.base.fence import Posture, ServingPosture
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
 from crewlet.config import NodeConfig, company_of, source_of
-from crewlet.coordination import MAILBOXES, RATE, KvLeases, Leases, Mailboxes, RateValve
+from crewlet.coordination import MAILBOXES, POSITIONS, RATE, KvLeases, Leases, Mailboxes, RateValve, SeatPauses
 from crewlet.coordination.slots import CONFIG, DUTIES, EPOCHS, LEASES, STATUS
 from crewlet.node.bring_up import bring_up_s, brought_up
 from crewlet.node.budgeting import Budgeting, open_budgets
@@ -35,6 +35,7 @@ from crewlet.node.ground import Ground, lay_ground
 from crewlet.node.liveness import Liveness
 from crewlet.node.mailboxes import ensure_mailboxes
 from crewlet.node.node_status import NodeStatusSource
+from crewlet.node.pause_control import SeatPauseControl
 from crewlet.node.seat_parts import SeatsWith, assemble_seats
 from crewlet.node.seat_pausing import SeatPausing
 from crewlet.node.shared_tools import start_shared_tools
@@ -91,6 +92,7 @@ class NodeParts:
     ground: Ground
     host: Host
     pausing: SeatPausing
+    pauses: SeatPauseControl
     duties: NodeDuties
     leases: Leases
     status: NodeStatusSource
@@ -191,6 +193,18 @@ async def assemble(
         stack,
     )
     host = seats.host
+    pauses = SeatPauseControl(
+        SeatPauses(ground.stores[POSITIONS.name]),
+        in_force.organization,
+        ground.writes.publish,
+        around.clock,
+        around.ids,
+    )
+
+    async def ceilings_changed() -> None:
+        await seats.park.ceilings_changed()
+        budgeting.feed.say_soon()
+
     applying = CompanyApplying(
         ApplyingParts(
             in_force=in_force,
@@ -200,7 +214,8 @@ async def assemble(
             host=host,
             queue=ground.queue,
             mailboxes=registry,
-            ceilings_changed=seats.park.ceilings_changed,
+            forget_pauses=pauses.forget,
+            ceilings_changed=ceilings_changed,
             clock=around.clock,
             lasts=fleet_company is not None,
         ),
@@ -218,6 +233,7 @@ async def assemble(
         reads=reads,
         host=host,
         pausing=seats.pausing,
+        pauses=pauses,
         runner=runner,
         budgeting=budgeting,
         notifications=NotificationService(

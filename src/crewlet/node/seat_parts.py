@@ -15,6 +15,8 @@ from crewlet.base.stop import StoppableFence
 from crewlet.config import NodeConfig
 from crewlet.coordination import POSITIONS, Leases
 from crewlet.inbox import RunTurn, SeatInboxParts
+from crewlet.node.budget_park import BudgetPark
+from crewlet.node.budgeting import Budgeting
 from crewlet.node.company_parts import CompanySource
 from crewlet.node.duty_parts import Incarnation
 from crewlet.node.ground import Ground
@@ -45,6 +47,7 @@ class SeatsWith:
     company: Callable[[], CompanySource]
     tools: ToolHost
     runner: TurnRunner
+    budgeting: Budgeting
     clock: Clock
     ids: Ids
 
@@ -57,6 +60,7 @@ class SeatParts:
     holds: SeatHolds
     admitted: SeatAdmitted
     pausing: SeatPausing
+    park: BudgetPark
 
 
 class SeatAdmission:
@@ -84,6 +88,17 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
         return host.may_start(handle)
 
     pausing = SeatPausing(ground.stores[POSITIONS.name], ground.queue, holds, given.clock, may_start)
+
+    park = BudgetPark(
+        given.budgeting.budgets,
+        lambda: given.company().organization,
+        holds,
+        ground.queue,
+        may_start=may_start,
+        clock=given.clock,
+        on_refused=given.budgeting.feed.refused,
+    )
+    stack.push_async_callback(park.close)
 
     def inbox_parts(run_turn: RunTurn) -> SeatInboxParts:
         return SeatInboxParts(
@@ -120,7 +135,8 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
     host = _host(given, hooks)
     stack.push_async_callback(pausing.close)
     await pausing.start()
-    return SeatParts(host=host, holds=holds, admitted=admitted, pausing=pausing)
+    park.start()
+    return SeatParts(host=host, holds=holds, admitted=admitted, pausing=pausing, park=park)
 
 
 def _host(given: SeatsWith, hooks: SeatRuntime) -> Host:
