@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 
@@ -69,6 +69,12 @@ class PauseCopy:
         if self._pauses is None:
             raise Unavailable("which seats are paused is not known yet")
         return self._pauses.get(handle)
+
+    def every(self) -> Mapping[str, SeatPause]:
+        """Every pause, by seat. Raises ``Unavailable`` while nothing is known."""
+        if self._pauses is None:
+            raise Unavailable("which seats are paused is not known yet")
+        return dict(self._pauses)
 
     async def wait_known(self) -> None:
         """Return once the store has answered; the caller sets the bound."""

@@ -12,6 +12,7 @@ from crewlet.base.trace import Trace
 from crewlet.events import Event
 from crewlet.node.company_change import AppliedCompany, CheckedCompany, CompanyView
 from crewlet.node.fleet_views import FleetView
+from crewlet.node.pause_views import PauseControl, PauseView
 from crewlet.node.record_views import RecordPage, RecordView, SlotView
 from crewlet.queue import DeadLetters, StreamSubscription
 from crewlet.store import EventFilter, StoredEvent
@@ -89,7 +90,11 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeatView:
-    """One seat as an operator sees it. ``activity``: ``working``, ``stopped`` or ``idle``; people have none."""
+    """One seat as an operator sees it. ``activity``: ``working``, ``stopped`` or ``idle``; people have none.
+
+    ``stopped_reason``: ``paused``, ``pauses_unknown``, ``unplaced`` or ``provider`` where it is stopped, else null.
+    ``paused``: the pause that stands, whether or not its last turn still runs.
+    """
 
     handle: str
     name: str
@@ -100,6 +105,8 @@ class SeatView:
     held_here: bool
     epoch: int | None
     activity: str | None
+    stopped_reason: str | None
+    paused: PauseView | None
     turn_id: str | None
     last_turn_id: str | None
     last_error: str | None
@@ -264,6 +271,11 @@ class NodeFace(Protocol):
     @property
     def dead_letters(self) -> DeadLetters:
         """What the whole company could not work."""
+        ...
+
+    @property
+    def pauses(self) -> PauseControl:
+        """Pausing and resuming seats."""
         ...
 
     @property

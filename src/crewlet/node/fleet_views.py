@@ -9,12 +9,14 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from crewlet.coordination import Lease, NodeStatus, resource_member
+from crewlet.coordination import Lease, NodeStatus, SeatPause, resource_member
+from crewlet.node.pause_views import PauseView, pause_view
 from crewlet.seats import NodeRow, PlacedSeat, node_row, unmanned_roles, unplaceable_seats
 
 __all__ = ["DutyView", "FleetNodeView", "FleetSeatView", "FleetView", "UnplaceableView", "fleet_view"]
 
 _NOBODY_SAID: Final[Mapping[str, NodeStatus]] = MappingProxyType({})
+_NOBODY_PAUSED: Final[Mapping[str, SeatPause]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,7 @@ class FleetNodeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetSeatView:
-    """An agent seat: its holder, or ``node`` null where nobody holds it just now."""
+    """An agent seat: its holder, or ``node`` null where nobody holds it just now; and the pause that stands."""
 
     handle: str
     node: str | None
@@ -54,6 +56,7 @@ class FleetSeatView:
     epoch: int | None
     acquired_at: datetime | None
     expires_in_s: float | None
+    paused: PauseView | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +79,7 @@ class UnplaceableView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetView:
-    """All of it, as the leases say."""
+    """All of it, as the leases say. Where not ``pauses_known``, the node that was asked does not know of pauses yet."""
 
     this_node: str
     nodes: Sequence[FleetNodeView]
@@ -84,6 +87,7 @@ class FleetView:
     duties: Sequence[DutyView]
     unplaceable: Sequence[UnplaceableView]
     unmanned_roles: Sequence[str]
+    pauses_known: bool
 
 
 def fleet_view(
@@ -95,10 +99,11 @@ def fleet_view(
     duties: Collection[Lease],
     now: datetime,
     reported: Mapping[str, NodeStatus] = _NOBODY_SAID,
+    paused: Mapping[str, SeatPause] | None = _NOBODY_PAUSED,
 ) -> FleetView:
     """The view at ``now`` (the clock of the leases) of a company's agent seats over the live leases of three kinds.
 
-    ``reported``: what nodes said of the company document that they run.
+    ``reported``: what nodes said of the company document that they run. ``paused``: ``None`` where it is not known.
     """
     rows = sorted((node_row(lease) for lease in nodes), key=lambda row: row.node_id)
     holders = {resource_member(lease.resource): lease for lease in seats}
@@ -106,7 +111,8 @@ def fleet_view(
     return FleetView(
         this_node=this_node,
         nodes=[_node(row, count[row.lease.owner], now, reported.get(row.node_id)) for row in rows],
-        seats=[_seat(seat.handle, holders.get(seat.handle), now) for seat in company],
+        seats=[_seat(seat.handle, holders.get(seat.handle), now, (paused or {}).get(seat.handle)) for seat in company],
+        pauses_known=paused is not None,
         duties=sorted(
             (
                 DutyView(duty=resource_member(each.resource), node=each.preferred, expires_in_s=_left(each, now))
@@ -143,16 +149,15 @@ def _node(row: NodeRow, seats: int, now: datetime, config: NodeStatus | None) ->
     )
 
 
-def _seat(handle: str, lease: Lease | None, now: datetime) -> FleetSeatView:
-    if lease is None:
-        return FleetSeatView(handle=handle, node=None, owner=None, epoch=None, acquired_at=None, expires_in_s=None)
+def _seat(handle: str, lease: Lease | None, now: datetime, pause: SeatPause | None) -> FleetSeatView:
     return FleetSeatView(
         handle=handle,
-        node=lease.preferred,
-        owner=lease.owner,
-        epoch=lease.epoch,
-        acquired_at=lease.acquired_at,
-        expires_in_s=_left(lease, now),
+        node=None if lease is None else lease.preferred,
+        owner=None if lease is None else lease.owner,
+        epoch=None if lease is None else lease.epoch,
+        acquired_at=None if lease is None else lease.acquired_at,
+        expires_in_s=None if lease is None else _left(lease, now),
+        paused=None if pause is None else pause_view(pause),
     )
 
 

@@ -42,6 +42,7 @@ from crewlet.node.mailboxes import inbox_of
 from crewlet.node.message_chain import events_of_message
 from crewlet.node.message_view import asks_in, message_view
 from crewlet.node.parts import NodeParts, assemble
+from crewlet.node.pause_control import SeatPauseControl
 from crewlet.node.seat_views import seat_views
 from crewlet.node.shared_records import StoredRecords
 from crewlet.node.shared_stores import lost_buckets
@@ -194,7 +195,8 @@ class Node(NodeFace):
         tools = [f"the tool server {row.name} does not serve: {row.error}" for row in failed[: limits.SEATS_SHOWN_MAX]]
         shared = () if parts.fleet_company is None else parts.fleet_company.problems()
         lost = lost_buckets(parts.ground.stores)
-        troubles = (linked, lost, parts.ground.writes.trouble, parts.ground.event_log.trouble, unheld, *tools)
+        pauses = parts.pausing.trouble
+        troubles = (linked, lost, pauses, parts.ground.writes.trouble, parts.ground.event_log.trouble, unheld, *tools)
         loops = () if self._draining else parts.liveness.problems()
         return tuple(each for each in (*troubles, *shared, *parts.duties.problems(), *loops) if each)
 
@@ -213,7 +215,8 @@ class Node(NodeFace):
 
     def seats(self) -> tuple[SeatView, ...]:
         """Every seat of the company."""
-        return seat_views(self._parts.company.epoch(), self._parts.host, self._parts.ground.activities)
+        parts = self._parts
+        return seat_views(parts.company.epoch(), parts.host, parts.ground.activities, parts.pausing)
 
     async def send_message(self, handle: str, text: str, *, principal: str, parent: Trace | None = None) -> SentMessage:
         """Put a message on its way to a seat."""
@@ -280,6 +283,11 @@ class Node(NodeFace):
         return self._parts.ground.dead_letters
 
     @property
+    def pauses(self) -> SeatPauseControl:
+        """Pausing and resuming seats."""
+        return self._parts.pauses
+
+    @property
     def company(self) -> CompanyApplying:
         """The company in force, and the way to another one."""
         return self._parts.applying
@@ -295,7 +303,16 @@ class Node(NodeFace):
         company = placed_seats(self._parts.company.organization())
         shared = self._parts.fleet_company
         reported = {} if shared is None else await shared.reported()
-        return fleet_view(config.node_id, company, nodes=nodes, seats=seats, duties=duties, now=now, reported=reported)
+        return fleet_view(
+            config.node_id,
+            company,
+            nodes=nodes,
+            seats=seats,
+            duties=duties,
+            now=now,
+            reported=reported,
+            paused=self._parts.pausing.every(),
+        )
 
     @property
     def records(self) -> StoredRecords:

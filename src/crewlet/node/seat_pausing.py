@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import structlog
 
@@ -69,6 +69,10 @@ class SeatPausing:
     def paused(self, handle: str) -> SeatPause | None:
         """The seat's pause, if any. Raises ``Unavailable`` while nothing is known."""
         return self._copy.paused(handle)
+
+    def every(self) -> Mapping[str, SeatPause] | None:
+        """Every pause, by seat; ``None`` while nothing is known."""
+        return self._copy.every() if self._copy.known else None
 
     def withheld(self, handle: str) -> str:
         """Why no turn of the seat may start for a pause's sake; empty where none stands."""

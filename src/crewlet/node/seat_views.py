@@ -2,26 +2,71 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
+from crewlet.base.errors import Unavailable
+from crewlet.coordination import SeatPause
 from crewlet.node.face import SeatView
+from crewlet.node.pause_views import pause_view
 from crewlet.node.seat_activity import SeatActivities
 from crewlet.node.turn_runner import CompanyEpoch
 from crewlet.org import Organization, Phase, Seat
 from crewlet.seats import Host
 
-__all__ = ["seat_views"]
+__all__ = ["KnownPauses", "seat_views"]
 
 
-def seat_views(epoch: CompanyEpoch, host: Host, activities: SeatActivities) -> tuple[SeatView, ...]:
+class KnownPauses(Protocol):
+    """Which seats are paused, as this node knows."""
+
+    def paused(self, handle: str) -> SeatPause | None:
+        """The seat's pause, if any. Raises ``Unavailable`` while nothing is known."""
+        ...
+
+
+def seat_views(
+    epoch: CompanyEpoch, host: Host, activities: SeatActivities, pauses: KnownPauses
+) -> tuple[SeatView, ...]:
     """Every seat of the company, people included, in the document's order."""
-    held = frozenset(host.held())
-    return tuple(_view(epoch, seat, host, activities, held=seat.handle in held) for seat in epoch.organization.seats)
+    held, unplaced = frozenset(host.held()), frozenset(seat.handle for seat in host.unplaceable())
+
+    def view(seat: Seat) -> SeatView:
+        pause, reason = _stopped(seat, pauses, unplaced)
+        return _view(epoch, seat, host, activities, pause, reason, held=seat.handle in held)
+
+    return tuple(view(seat) for seat in epoch.organization.seats)
 
 
-def _view(epoch: CompanyEpoch, seat: Seat, host: Host, activities: SeatActivities, *, held: bool) -> SeatView:
+def _stopped(seat: Seat, pauses: KnownPauses, unplaced: frozenset[str]) -> tuple[SeatPause | None, str | None]:
+    """The pause of an agent's seat, and why it works nothing as far as the fleet goes."""
+    if not seat.is_agent:
+        return None, None
+    try:
+        pause = pauses.paused(seat.handle)
+    except Unavailable:
+        # Nothing of it is worked meanwhile: the word is not "idle".
+        return None, "pauses_unknown"
+    if pause is not None:
+        return pause, "paused"
+    return None, "unplaced" if seat.handle in unplaced else None
+
+
+def _view(
+    epoch: CompanyEpoch,
+    seat: Seat,
+    host: Host,
+    activities: SeatActivities,
+    pause: SeatPause | None,
+    stopped: str | None,
+    *,
+    held: bool,
+) -> SeatView:
     company = epoch.organization
     activity = activities.of(seat.handle)
     models = _models(company, seat, epoch.skipped)
     manager = company.manager(seat.handle)
+    stopped = stopped or ("provider" if activity.provider_down else None)
+    word = "stopped" if stopped and activity.word == "idle" else activity.word
     return SeatView(
         handle=seat.handle,
         name=seat.name,
@@ -31,7 +76,9 @@ def _view(epoch: CompanyEpoch, seat: Seat, host: Host, activities: SeatActivitie
         agent_id=seat.agent_id or "",
         held_here=held,
         epoch=host.epoch_of(seat.handle),
-        activity=activity.word if seat.is_agent else None,
+        activity=word if seat.is_agent else None,
+        stopped_reason=stopped if seat.is_agent and word == "stopped" else None,
+        paused=None if pause is None else pause_view(pause),
         turn_id=activity.turn_id,
         last_turn_id=activity.last_turn_id,
         last_error=activity.last_error,

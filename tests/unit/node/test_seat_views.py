@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from crewlet.backends.memory import MemoryLeases
+from crewlet.base.errors import Unavailable
 from crewlet.config import models_without_keys
-from crewlet.coordination import Lease
+from crewlet.coordination import Lease, SeatPause
 from crewlet.events import Event
 from crewlet.events.types import AgentTurnStarted
 from crewlet.llm import build_models
 from crewlet.node import SeatView
 from crewlet.node.company_parts import provider_configs
+from crewlet.node.pause_views import PauseView
 from crewlet.node.seat_activity import SeatActivities
 from crewlet.node.seat_views import seat_views
 from crewlet.node.turn_runner import CompanyEpoch
@@ -26,6 +30,7 @@ from tests.unit.node.companies import acme, source
 
 pytestmark = pytest.mark.virtual_time
 
+PAUSED_AT = datetime(2030, 1, 1, tzinfo=UTC)
 LLM = {
     "claude": {"type": "anthropic", "model": "some-model", "api_keys": ["${CLAUDE_KEY}"], "optional": True},
     "offline": {"type": "scripted", "script": "script.yaml"},
@@ -70,14 +75,28 @@ async def publish(topic: str, event: Event) -> Event:
     return event
 
 
-def seen(host: Host, folder: Path, activities: SeatActivities, **environment: str) -> dict[str, SeatView]:
+@dataclass
+class Pauses:
+    """Seats that are paused; ``None`` where nobody knows."""
+
+    standing: dict[str, SeatPause] | None = field(default_factory=dict[str, SeatPause])
+
+    def paused(self, handle: str) -> SeatPause | None:
+        if self.standing is None:
+            raise Unavailable("not known yet")
+        return self.standing.get(handle)
+
+
+def seen(
+    host: Host, folder: Path, activities: SeatActivities, *, pauses: Pauses | None = None, **environment: str
+) -> dict[str, SeatView]:
     (folder / "script.yaml").write_text("replies: [{say: hi}]")
     company = source(acme(roles=ROLES, providers={"llm": LLM}), environment, folder)
     clock = VirtualClock()
     skipped = models_without_keys(company.organization, company.resolve)
     models = build_models(provider_configs(company, skipped), resolve=company.resolve, clock=clock)
     epoch = CompanyEpoch(company.organization, models, skipped, TurnEngine(publish, clock, SeededIds()))
-    return {view.handle: view for view in seat_views(epoch, host, activities)}
+    return {view.handle: view for view in seat_views(epoch, host, activities, pauses or Pauses())}
 
 
 async def test_every_seat_is_listed_in_the_documents_order_people_included(host: Host, tmp_path: Path) -> None:
@@ -105,6 +124,29 @@ async def test_what_a_seat_does_is_told_and_people_do_nothing_here(host: Host, t
         "",
         (),
     )
+
+
+async def test_a_paused_seat_says_by_whom_and_why_and_works_on_until_its_turn_ends(host: Host, tmp_path: Path) -> None:
+    pause = SeatPause(handle="ceo", by="operator:ada", at=PAUSED_AT, reason="audit", stop_running=True)
+    pauses, activities, chain = Pauses({"ceo": pause}), SeatActivities(), Chain()
+
+    view = seen(host, tmp_path, activities, pauses=pauses)["ceo"]
+    chain.tells(AgentTurnStarted(turn_id="t1", agent_handle="ceo"))
+    await activities.listen("crewlet.events.agent_turn_started", chain.events[-1])
+    working = seen(host, tmp_path, activities, pauses=pauses)["ceo"]
+
+    assert (view.activity, view.stopped_reason) == ("stopped", "paused")
+    assert view.paused == PauseView(by="operator:ada", by_seat="", at=PAUSED_AT, reason="audit", stop_running=True)
+    assert (working.activity, working.stopped_reason, working.paused) == ("working", None, view.paused)
+
+
+async def test_a_seat_of_which_nobody_knows_whether_it_is_paused_does_not_read_as_idle(
+    host: Host, tmp_path: Path
+) -> None:
+    views = seen(host, tmp_path, SeatActivities(), pauses=Pauses(None))
+
+    assert (views["ceo"].activity, views["ceo"].stopped_reason) == ("stopped", "pauses_unknown")
+    assert (views["ann"].activity, views["ann"].stopped_reason) == (None, None)
 
 
 async def test_a_seats_unit_and_manager_are_told(host: Host, tmp_path: Path) -> None:

@@ -76,12 +76,17 @@ class SeatPauses:
         await change_stored(self._store, SeatPause, _key(asked.handle), step)
         return came_to[-1]
 
-    async def lift(self, handle: str) -> SeatPause | None:
+    async def lift(self, handle: str, *, set_before: datetime | None = None) -> SeatPause | None:
         """The seat is not paused; returns the pause that this ended, ``None`` where none stood.
 
+        With ``set_before``, a pause that was set then or later is left as it is, and ``None`` returned.
         Of two calls at the same time both may be told that they ended it: neither error nor answer tells them apart.
         """
-        return await remove_stored(self._store, SeatPause, _key(handle), lambda _: True)
+
+        def is_meant(standing: SeatPause) -> bool:
+            return set_before is None or standing.at < set_before
+
+        return await remove_stored(self._store, SeatPause, _key(handle), is_meant)
 
     async def get(self, handle: str) -> SeatPause | None:
         """The seat's pause, or ``None`` where it is not paused."""
