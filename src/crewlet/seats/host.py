@@ -243,9 +243,11 @@ class Host:
 
     async def _keep_sweeping(self) -> None:
         early_at_s: float | None = None
+        began_s = self._clock.elapsed_s()
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._config.sweep_every_s):
+                # From start to start: a pass that claims much must not make the next one late.
+                async with asyncio.timeout(self._config.sweep_every_s - (self._clock.elapsed_s() - began_s)):
                     await self._sweep_now.wait()
                     if early_at_s is not None:
                         # At most one early pass in an interval (S-027).
@@ -254,6 +256,7 @@ class Host:
             self._sweep_now.clear()
             if early_at_s is not None and self._clock.elapsed_s() - early_at_s >= self._config.sweep_every_s:
                 early_at_s = None
+            began_s = self._clock.elapsed_s()
             await self._supervised(SWEEP, self._pass)
 
     async def _pass(self) -> None:
