@@ -58,22 +58,28 @@ class Writer:
 
     def _run(self) -> None:
         try:
-            self._lock.take()
-            if self._scratch:
-                _emptied(self._path)
-            connection = open_writer(self._path)
             try:
-                migrate(connection, self._migrations)
-                call_on(self._loop, _succeed, self.opened)
-                self._serve(connection)
+                self._own_and_serve()
             finally:
-                connection.close()
+                # Before anybody is told: whoever hears that this failed may try again at once.
+                self._lock.release()
         except Exception as error:  # noqa: BLE001 - this thread's supervisor: told to the opener, or logged
             if not call_on(self._loop, self._failed, error):
                 _log.error("store_writer_failed", path=str(self._path), error=repr(error))
         finally:
-            self._lock.release()
             call_on(self._loop, self._end)
+
+    def _own_and_serve(self) -> None:
+        self._lock.take()
+        if self._scratch:
+            _emptied(self._path)
+        connection = open_writer(self._path)
+        try:
+            migrate(connection, self._migrations)
+            call_on(self._loop, _succeed, self.opened)
+            self._serve(connection)
+        finally:
+            connection.close()
 
     def _failed(self, error: Exception) -> None:
         if self.opened.done():
