@@ -42,6 +42,7 @@ CATEGORIES: Final[dict[str, Category]] = {
     "turn_trigger_skipped": Category.NOTIFICATION,
     "agent_turn_started": Category.SYSTEM,
     "agent_turn_completed": Category.SYSTEM,
+    "agent_turn_steered": Category.SYSTEM,
     "agent_turn_stopped": Category.SYSTEM,
     "agent_phase_started": Category.SYSTEM,
     "agent_phase_completed": Category.SYSTEM,

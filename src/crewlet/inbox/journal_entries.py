@@ -9,6 +9,7 @@ import msgspec
 
 from crewlet.base.errors import CrewletError
 from crewlet.inbox.journal_messages import WireMessage, read_message, wire_message
+from crewlet.inbox.turn_journal import Note
 from crewlet.llm import ModelReply, StopReason, Usage
 from crewlet.tools import ToolResult
 
@@ -95,6 +96,7 @@ class Replied(_Entry, frozen=True, kw_only=True, omit_defaults=True, tag="replie
     number: int
     shown: tuple[WireMessage, ...] = ()
     reply: WireReply
+    notes: tuple[Note, ...] = ()
 
 
 class Intended(_Entry, frozen=True, kw_only=True, omit_defaults=True, tag="intended"):

@@ -26,7 +26,7 @@ from crewlet.inbox.journal_entries import (
 from crewlet.inbox.journal_messages import read_message, wire_message
 from crewlet.inbox.journal_state import LastTurn
 from crewlet.inbox.seat_journal import SeatJournal
-from crewlet.inbox.turn_journal import CallAt, Opening, RecordedReply
+from crewlet.inbox.turn_journal import CallAt, Note, Opening, RecordedReply
 from crewlet.llm import Message, ModelReply, ToolCall
 from crewlet.tools import ToolResult
 
@@ -94,6 +94,7 @@ class JournalledTurn:
             shown=tuple(read_message(each) for each in replied.shown),
             number=replied.number,
             is_last=replied.number == self._last.last_number,
+            notes=replied.notes,
         )
 
     def replay(self, phase: str, round_num: int) -> RecordedReply | None:
@@ -108,7 +109,9 @@ class JournalledTurn:
             said("turn_round_unrecorded", turn=self._turn_id, phase=phase, round=round_num, left=len(self._ahead))
         return recorded
 
-    async def replied(self, phase: str, round_num: int, shown: tuple[Message, ...], reply: ModelReply) -> int:
+    async def replied(
+        self, phase: str, round_num: int, shown: tuple[Message, ...], reply: ModelReply, notes: tuple[Note, ...] = ()
+    ) -> int:
         """Record a reply before its charge and its calls; returns its number over the whole turn."""
         self._number += 1
         number = self._number
@@ -120,6 +123,7 @@ class JournalledTurn:
                 number=number,
                 shown=tuple(wire_message(each) for each in shown),
                 reply=wire_reply(reply),
+                notes=notes,
             )
         )
         return number

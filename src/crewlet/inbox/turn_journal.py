@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 from crewlet.base.ids import TurnId
 from crewlet.llm import Message, ModelReply, ToolCall
 from crewlet.tools import ToolResult
 
-__all__ = ["CallAt", "NoJournal", "Opening", "RecordedReply", "TurnJournal"]
+__all__ = ["CallAt", "NoJournal", "Note", "Opening", "RecordedReply", "TurnJournal"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,17 +27,30 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What somebody told the turn while it ran; ``note_id`` is the id of the request that brought it."""
+
+    note_id: str
+    text: str
+    by: str
+    by_seat: str = ""
+    sent_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedReply:
     """A model's reply that a predecessor recorded.
 
     ``shown`` is what the model was shown since the reply before it, to the letter. ``number`` counts the replies of
     the whole turn, from 1. ``is_last``: no later reply is recorded, so its charge may not have been completed.
+    ``notes`` are those that its round was the first to read.
     """
 
     reply: ModelReply
     shown: tuple[Message, ...]
     number: int
     is_last: bool
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +97,9 @@ class TurnJournal(Protocol):
         """The recorded reply of a round, which counts as gone through now; ``None`` where the model is to be asked."""
         ...
 
-    async def replied(self, phase: str, round_num: int, shown: tuple[Message, ...], reply: ModelReply) -> int:
+    async def replied(
+        self, phase: str, round_num: int, shown: tuple[Message, ...], reply: ModelReply, notes: tuple[Note, ...] = ()
+    ) -> int:
         """Record a reply with all that the model was shown since the last one, before its charge and its calls.
 
         Returns its number over the whole turn.
@@ -147,6 +163,7 @@ class NoJournal:
         round_num: int,
         shown: tuple[Message, ...],
         reply: ModelReply,
+        notes: tuple[Note, ...] = (),
     ) -> int:
         """Count it."""
         self._replies += 1

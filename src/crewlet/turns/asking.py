@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from crewlet.events.types import ProviderFallback
+from crewlet.inbox import Note
 from crewlet.llm import ChainExhausted, FailureKind, Fallback, ModelFailure, ModelReply, ModelRequest, UserMessage
 from crewlet.turns.conversation import Conversation
 from crewlet.turns.live_view import LiveView
 from crewlet.turns.meter import Spent
+from crewlet.turns.note_telling import tell_note
 from crewlet.turns.phase_plan import PhasePlan
 from crewlet.turns.phase_record import PhaseRecord
 from crewlet.turns.prompts import note_message
@@ -41,22 +43,34 @@ class Asking:
             self._conversation.was_shown(recorded.shown)
             self._record.user = self._conversation.first
             reply, number, is_charged = recorded.reply, recorded.number, not recorded.is_last
+            self._scope.notes.restore(recorded.notes)
             self._keep(reply, round_num, duration_ms=0)
         else:
-            self._read_notes(round_num)
+            notes = await self._read_notes(round_num)
             await self._scope.meter.admit()
             reply = await self._asked(round_num)
             news = self._conversation.news
-            number = await self._scope.journal.replied(self._plan.path, round_num, news, reply)
+            number = await self._scope.journal.replied(self._plan.path, round_num, news, reply, notes)
             is_charged = False
         self._conversation.answered(reply.message)
         if not is_charged:
             await self._charge(reply, number)
         return reply
 
-    def _read_notes(self, round_num: int) -> None:
-        for note in self._scope.notes.take(self._plan.phase, self._plan.iteration, round_num):
+    async def _read_notes(self, round_num: int) -> tuple[Note, ...]:
+        """Show the model what people told the turn; its first round shows what earlier phases have read as well.
+
+        Returns the notes that no round has read before.
+        """
+        if not self._plan.reads_notes:
+            return ()
+        carried = self._scope.notes.read_before() if round_num == 1 else ()
+        fresh = tuple(self._scope.notes.take())
+        for note in (*carried, *fresh):
             self._conversation.add(UserMessage(note_message(note)))
+        for note in fresh:
+            await tell_note(self._scope.events, note, self._plan, round_num)
+        return fresh
 
     async def _charge(self, reply: ModelReply, number: int) -> None:
         spent = Spent(

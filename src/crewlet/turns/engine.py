@@ -27,6 +27,7 @@ from crewlet.tracing import Tracer
 from crewlet.turns.config import TurnConfig
 from crewlet.turns.iterations import EXECUTE, REVIEW, Iterations, close_phase
 from crewlet.turns.meter import BudgetExhausted
+from crewlet.turns.note_telling import tell_note
 from crewlet.turns.phase import PhaseBroke
 from crewlet.turns.setup import TurnSetup
 from crewlet.turns.turn_end import LLM_UNAVAILABLE, Breach, TurnEnd, broken_by, closing_of, ended_by_guard
@@ -89,6 +90,8 @@ class TurnEngine:
         try:
             end, cause = await self._work(scope, setup)
             await close_phase(scope, closing_of(end))
+            for note in scope.notes.close():
+                await tell_note(scope.events, note)
             outcome = await self._complete(scope, end, started_s)
         except Exception as panic:  # noqa: BLE001 - supervisor: a defect, which a redelivery would only meet again
             _log.exception("turn_phase_panicked", seat=scope.trigger.handle, turn=scope.events.turn_id)

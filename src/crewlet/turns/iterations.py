@@ -78,6 +78,7 @@ class Iterations:
             ),
             max_rounds=scope.config.max_tool_rounds,
             streams=True,
+            reads_notes=True,
         )
         end, record = await self._run(plan)
         if end.step is Step.WAITING:
@@ -102,6 +103,7 @@ class Iterations:
             user=reviewer_message(scope.trigger, submission, executed.executions, self._prior),
             toolbox=Toolbox(submit),
             max_rounds=scope.config.review_max_rounds,
+            reads_notes=True,
         )
         await self._run(plan)
         review = submit.review

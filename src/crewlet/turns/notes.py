@@ -1,36 +1,51 @@
-"""What people tell a turn while it runs (steering)."""
+"""What people tell a turn while it runs (steering): told once, read at the next round, known to every later phase."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Iterable, Sequence
 
-__all__ = ["NoNotes", "Note", "Notes"]
+from crewlet.base import limits
+from crewlet.inbox import Note
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """One note to a running turn; ``note_id`` is the id of the request that brought it."""
-
-    note_id: str
-    text: str
-    by: str
-    by_seat: str = ""
-    sent_at: str = ""
+__all__ = ["NoteBox"]
 
 
-class Notes(Protocol):
-    """The notes that wait for one turn."""
+class NoteBox:
+    """The notes to one running turn: those that wait, and those that a round has read."""
 
-    def take(self, phase: str, iteration: int, round_num: int) -> Sequence[Note]:
-        """Those that came since the last call, which this round reads; they count as delivered by it."""
-        ...
+    def __init__(self) -> None:
+        self._unread: list[Note] = []
+        self._read: list[Note] = []
+        self._closed = False
 
+    def post(self, note: Note) -> bool:
+        """Have ``note`` read at the next round; the same note again changes nothing. False where no more may wait."""
+        if self._closed:
+            return False
+        if any(each.note_id == note.note_id for each in (*self._unread, *self._read)):
+            return True
+        if len(self._unread) >= limits.STEER_UNREAD_MAX:
+            return False
+        self._unread.append(note)
+        return True
 
-class NoNotes:
-    """Nobody steers."""
+    def take(self) -> Sequence[Note]:
+        """Those that wait; they count as read from now on."""
+        taken, self._unread = self._unread, []
+        self._read += taken
+        return taken
 
-    def take(self, phase: str, iteration: int, round_num: int) -> Sequence[Note]:
-        """None."""
-        return ()
+    def read_before(self) -> Sequence[Note]:
+        """Those that an earlier round of the turn has read."""
+        return tuple(self._read)
+
+    def restore(self, notes: Iterable[Note]) -> None:
+        """Count as read what a predecessor's round has read."""
+        known = {each.note_id for each in self._read}
+        self._read += [note for note in notes if note.note_id not in known]
+
+    def close(self) -> Sequence[Note]:
+        """Take no more; returns what nobody read, once."""
+        self._closed = True
+        unread, self._unread = self._unread, []
+        return unread

@@ -22,6 +22,7 @@ class PhasePlan:
     toolbox: Toolbox
     max_rounds: int
     streams: bool = False
+    reads_notes: bool = False
     host: str = ""
 
     @property

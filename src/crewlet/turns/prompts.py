@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from crewlet.inbox import Note
 from crewlet.turns.builtin_submit_review import SUBMIT_REVIEW
 from crewlet.turns.builtin_submit_work import SUBMIT_WORK
 from crewlet.turns.builtin_tool_discovery import ACTIVATE_TOOL, LIST_SERVER_TOOLS
-from crewlet.turns.notes import Note
 from crewlet.turns.setup import TurnSetup
 
 __all__ = ["corrective", "executor_system", "note_message", "reviewer_system"]

@@ -9,7 +9,7 @@ from typing import Protocol
 from crewlet.llm import Model
 from crewlet.tools import ServerSummary, Tool, ToolRow
 from crewlet.turns.meter import Meter, NoMeter
-from crewlet.turns.notes import NoNotes, Notes
+from crewlet.turns.notes import NoteBox
 
 __all__ = ["CompanyBrief", "SeatBrief", "ToolSurface", "TurnSetup"]
 
@@ -71,4 +71,4 @@ class TurnSetup:
     reviewer: Model
     tools: ToolSurface
     meter: Meter = field(default_factory=NoMeter)
-    notes: Notes = field(default_factory=NoNotes)
+    notes: NoteBox = field(default_factory=NoteBox)

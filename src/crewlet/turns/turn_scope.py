@@ -16,7 +16,7 @@ from crewlet.tools import CallContext, Tool
 from crewlet.tracing import Tracer
 from crewlet.turns.config import TurnConfig
 from crewlet.turns.meter import Meter
-from crewlet.turns.notes import Notes
+from crewlet.turns.notes import NoteBox
 from crewlet.turns.phase_record import PhaseRecord
 from crewlet.turns.turn_events import TurnEvents
 
@@ -40,7 +40,7 @@ class TurnScope:
     tracer: Tracer
     journal: TurnJournal
     meter: Meter
-    notes: Notes
+    notes: NoteBox
     activated: dict[str, Tool] = field(default_factory=dict[str, Tool])
     calls_made: Counter[str] = field(default_factory=Counter[str])
     usage: Usage = field(default_factory=Usage)

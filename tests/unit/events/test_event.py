@@ -22,6 +22,7 @@ from crewlet.testing import SeededIds
 from tests.unit.events.samples import BODIES, NOON, TRACE, full_event
 
 _WHO = {
+    "agent_turn_steered": "operator:ada",
     "agent_turn_stopped": "operator:ada",
     "a2a_channel_closed": "cto",
     "a2a_channel_opened": "ceo",

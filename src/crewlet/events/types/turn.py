@@ -170,6 +170,31 @@ class AgentTurnStopped(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
 
 
 @register
+class AgentTurnSteered(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of a person's note to this turn: ``delivered`` to the round that read it first, or ``expired``."""
+
+    event_type: ClassVar[str] = "agent_turn_steered"
+    outcome: str = "delivered"
+    note: str = ""
+    note_id: str = ""
+    steered_by: str = ""
+    steered_by_seat: str = ""
+    sent_at: datetime | None = None
+    phase: str = ""
+    iteration: int = 0
+    round: int = 0
+
+    def summary(self) -> str:
+        """Who told whose turn something, and whether it was read."""
+        what = "told" if self.outcome == "delivered" else "wanted to tell"
+        return f"{self.steered_by or 'somebody'} {what} {self.agent_handle}: {self.note}"
+
+    def actor(self) -> str:
+        """Who sent the note."""
+        return self.steered_by
+
+
+@register
 class AgentPhaseStarted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
     """A phase of a turn began."""
 
