@@ -71,7 +71,13 @@ async def divided(engine: Engine, *nodes: str) -> None:
     await wait_until(is_divided, what=f"seats on {nodes}", timeout_s=60)
 
 
-@pytest.mark.spec("C-206")
+async def attached(engine: Engine) -> set[str]:
+    """The seats whose inboxes this node works."""
+    mailboxes = (await engine.api.get("/mailboxes"))["mailboxes"]
+    return {each["seat"] for each in mailboxes if each["attached"] == "here" and each["topic"].endswith(".inbox")}
+
+
+@pytest.mark.spec("C-206", "S-211")
 async def test_seats_are_divided_and_any_node_answers(broker: str, tmp_path: Path) -> None:
     async with (
         running_engine(await node_files(tmp_path / "a", broker, "a")) as first,
@@ -82,9 +88,12 @@ async def test_seats_are_divided_and_any_node_answers(broker: str, tmp_path: Pat
         sent = [(via, await via.api.send(seat, f"Hi {seat}")) for seat in SEATS for via in (first, second)]
         answers = [await via.api.final_message(message) for via, message in sent]
         elsewhere = await second.api.message(sent[0][1])
+        held = [set((await each.api.get("/health"))["seats"]) for each in (first, second)]
+        leased = [{seat for seat, node in (await holders(first)).items() if node == name} for name in ("a", "b")]
 
         assert [answer["answer"] for answer in answers] == [f"You said: Hi {seat}" for seat in SEATS for _ in range(2)]
         assert elsewhere["state"] == "answered"
+        assert held == leased == [await attached(first), await attached(second)]
 
 
 async def test_a_node_that_is_killed_loses_its_seats_to_the_other_within_a_lease(broker: str, tmp_path: Path) -> None:

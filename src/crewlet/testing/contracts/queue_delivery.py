@@ -120,7 +120,7 @@ class ServingOrder(Contract):
         assert successor.started_at_s[0] - released_at_s < queue.config.ack_wait_s / 4
 
     @needs(Capability.ACK_CLOCK)
-    @pytest.mark.spec("E-038")
+    @pytest.mark.spec("E-038", "S-163")
     async def test_what_a_dead_holder_had_is_nobody_elses_until_its_clock_runs_out(self, queue: QueueHarness) -> None:
         first, second = await queue.client("first"), await queue.client("second")
         busy, handler = Busy(), Recorder()
@@ -129,13 +129,14 @@ class ServingOrder(Contract):
         await busy.at_work()
         await queue.crash(first)
         await second.subscribe(queue.inbox(), handler)
+        await second.publish(queue.inbox().topic, event("m2"))
 
         await queue.advance(queue.config.ack_wait_s / 2)
         seen_before = [*handler.ids]
         await queue.advance(queue.config.ack_wait_s / 2)
 
-        await handler.handled(1)
-        assert (seen_before, handler.ids) == ([], ["m1"])
+        await handler.handled(2)
+        assert (seen_before, handler.ids) == (["m2"], ["m2", "m1"])
 
     @needs(Capability.ACK_CLOCK)
     async def test_a_handler_that_outlasts_the_ack_clock_keeps_its_message(self, queue: QueueHarness) -> None:
