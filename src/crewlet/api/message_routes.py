@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Header
@@ -12,7 +10,7 @@ from fastapi import APIRouter, Header
 from crewlet.api.depends import NEEDS_TOKEN, Face, Principal
 from crewlet.api.models import MessageAccepted, NewMessage
 from crewlet.api.refusals import Refused
-from crewlet.base import limits
+from crewlet.api.unknown_seats import no_such_seat, not_an_agent
 from crewlet.base.errors import PayloadTooLarge
 from crewlet.node.face import MessageView, NoSuchSeat, NotAnAgent
 from crewlet.tracing import parse_traceparent
@@ -42,9 +40,9 @@ async def send_message(
         parent = parse_traceparent(traceparent)
         sent = await face.send_message(handle, message.text, principal=principal, parent=parent)
     except NoSuchSeat as error:
-        raise _no_such_seat(error) from None
+        raise no_such_seat(error) from None
     except NotAnAgent:
-        raise Refused(409, "not_an_agent", f"the seat {handle!r} is a person's: it has no inbox here") from None
+        raise not_an_agent(handle) from None
     except PayloadTooLarge as error:
         raise Refused(413, "body_too_large", str(error), detail={"limit_bytes": error.limit}) from None
     return MessageAccepted(id=sent.id, href=f"/messages/{quote(sent.id, safe='')}", trace_id=sent.trace_id)
@@ -60,21 +58,3 @@ async def message(message_id: str, face: Face) -> MessageView:
     if view is None:
         raise Refused(404, "no_such_message", f"this node took no message {message_id!r}")
     return view
-
-
-def _no_such_seat(error: NoSuchSeat) -> Refused:
-    near = _nearest(error.handle.lower(), error.known)
-    shown = error.known[: limits.API_KNOWN_HANDLES_MAX]
-    guess = f"; did you mean {near!r}?" if near else ""
-    more = ", …" if len(shown) < len(error.known) else ""
-    detail: dict[str, Any] = {"known": shown}
-    if near:
-        detail["did_you_mean"] = near
-    sentence = f"{error}{guess} (known: {', '.join(shown)}{more})" if shown else f"{error}{guess}"
-    return Refused(404, "no_such_seat", sentence, detail=detail)
-
-
-def _nearest(handle: str, known: Sequence[str]) -> str:
-    """The known handle that was probably meant: letters swapped before letters wrong; empty where none is near."""
-    swapped = [each for each in known if sorted(each) == sorted(handle)]
-    return next(iter(swapped or difflib.get_close_matches(handle, known, n=1)), "")

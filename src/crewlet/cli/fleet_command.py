@@ -32,7 +32,7 @@ async def _fleet(options: argparse.Namespace) -> int:
     header = ("NODE", "SEATS", "IN FLIGHT", "ROLES", "LABELS", "STATE", "VERSION", "COMPANY", "LEASE ENDS IN")
     print_table([header, *(_node_row(row, answer["this_node"]) for row in _rows(answer, "nodes"))])
     sys.stdout.write("\n")
-    print_table([("SEAT", "NODE", "EPOCH", "SINCE"), *(_seat_row(row) for row in _rows(answer, "seats"))])
+    print_table([("SEAT", "NODE", "EPOCH", "SINCE", "PAUSED"), *(_seat_row(row) for row in _rows(answer, "seats"))])
     if duties := _rows(answer, "duties"):
         sys.stdout.write("\n")
         print_table(
@@ -54,9 +54,10 @@ def _node_row(row: Row, this_node: str) -> tuple[str, ...]:
 
 
 def _seat_row(row: Row) -> tuple[str, ...]:
+    paused = "-" if row["paused"] is None else f"by {row['paused']['by']}"
     if row["node"] is None:
-        return (row["handle"], "(nobody)", "-", "-")
-    return (row["handle"], row["node"], str(row["epoch"]), row["acquired_at"])
+        return (row["handle"], "(nobody)", "-", "-", paused)
+    return (row["handle"], row["node"], str(row["epoch"]), row["acquired_at"], paused)
 
 
 def _warn(answer: Row) -> None:

@@ -42,9 +42,18 @@ async def _seats(options: argparse.Namespace) -> int:
 def _seat_row(row: Mapping[str, Any]) -> tuple[str, ...]:
     models = ", ".join(row["models"]) + ("" if row["models_are_real"] or not row["models"] else " (not a real model)")
     state = row["activity"] or "-"
-    if row["kind"] == "agent" and not row["held_here"]:
+    if row["kind"] == "agent" and not row["held_here"] and row["stopped_reason"] != "paused":
         state = "not held here"
+    if row["paused"]:
+        state = f"{'paused' if row['activity'] == 'stopped' else f'{state}, paused'} {_by_whom(row['paused'])}"
+    elif state == "stopped":
+        state = f"stopped ({row['stopped_reason']})"
     return (row["handle"], row["kind"], row["name"], row["unit"] or "-", state, models or "-", row["last_error"] or "-")
+
+
+def _by_whom(pause: Mapping[str, Any]) -> str:
+    why = f": {one_line(pause['reason'])}" if pause["reason"] else ""
+    return f"by {pause['by']}{why}"
 
 
 async def _events(options: argparse.Namespace) -> int:

@@ -33,6 +33,7 @@ from crewlet.node.face import (
     SentMessage,
 )
 from crewlet.node.fleet_views import FleetView, fleet_view
+from crewlet.node.pause_views import PausedSeat, PauseView, ResumedSeat
 from crewlet.node.shared_records import StoredRecords
 from crewlet.queue import DeadLetter, DeadLetterPage, Redrive, RedriveOutcome
 from crewlet.seats import PlacedSeat
@@ -68,6 +69,8 @@ _SEAT = SeatView(
     held_here=True,
     epoch=1,
     activity="idle",
+    stopped_reason=None,
+    paused=None,
     turn_id=None,
     last_turn_id=None,
     last_error=None,
@@ -150,6 +153,32 @@ class SmallCompany:
         return AppliedCompany(checked=checked, epoch=len(self.applied) + 1, lasts=False)
 
 
+class SmallPauses:
+    """The pauses of a company with one agent and one person."""
+
+    def __init__(self, trouble: Callable[[], Awaitable[None]]) -> None:
+        self.standing: dict[str, PauseView] = {}
+        self._trouble = trouble
+
+    async def pause(self, handle: str, *, by: str, reason: str = "", stop_running: bool = False) -> PausedSeat:
+        await self._known(handle)
+        changed = handle not in self.standing
+        asked = PauseView(by=by, by_seat="", at=NOW, reason=reason, stop_running=stop_running)
+        return PausedSeat(handle=handle, paused=self.standing.setdefault(handle, asked), changed=changed)
+
+    async def resume(self, handle: str, *, by: str) -> ResumedSeat:
+        assert by.startswith("operator:")
+        await self._known(handle)
+        return ResumedSeat(handle=handle, ended=self.standing.pop(handle, None))
+
+    async def _known(self, handle: str) -> None:
+        await self._trouble()
+        if handle == "ada":
+            raise NotAnAgent(handle)
+        if handle != "ceo":
+            raise NoSuchSeat(handle, ["ada", "ceo"])
+
+
 class SmallNode:
     """Satisfies ``NodeFace``. ``broken`` is raised by every call that may raise."""
 
@@ -168,6 +197,7 @@ class SmallNode:
         self.messages: dict[str, MessageView] = {}
         self.company = SmallCompany()
         self.dead_letters = SmallDeadLetters(self._trouble)
+        self.pauses = SmallPauses(self._trouble)
         self.boxes: list[MailboxView] = []
         self.presence: list[Lease] = []
         self.leases: list[Lease] = []
@@ -182,7 +212,9 @@ class SmallNode:
         return Readiness(self.reasons)
 
     def seats(self) -> tuple[SeatView, ...]:
-        return (_SEAT, replace(_SEAT, handle="ada", kind="human", activity=None, epoch=None, models=()))
+        paused = self.pauses.standing.get("ceo")
+        ceo = replace(_SEAT, activity="stopped", stopped_reason="paused", paused=paused) if paused else _SEAT
+        return (ceo, replace(_SEAT, handle="ada", kind="human", activity=None, epoch=None, models=()))
 
     async def send_message(self, handle: str, text: str, *, principal: str, parent: Trace | None = None) -> SentMessage:
         await self._trouble()

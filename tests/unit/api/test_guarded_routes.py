@@ -67,6 +67,8 @@ def test_the_routes_are_those_that_are_meant() -> None:
         Known("GET", "/ready"),
         Known("GET", "/seats"),
         Known("POST", "/seats/x/messages"),
+        Known("POST", "/seats/x/pause"),
+        Known("POST", "/seats/x/resume"),
         Known("GET", "/messages/x"),
         Known("GET", "/events"),
         Known("GET", "/events/x"),
