@@ -63,6 +63,7 @@ async def test_a_guard_that_ended_a_turn_is_its_error() -> None:
     assert (await after(START, breach)).last_error == "max_iter: three times"
 
 
+@pytest.mark.spec("E-136")
 async def test_a_budget_that_ended_a_turn_is_its_error_and_no_stop_of_the_seat() -> None:
     spent = TurnBudgetExhausted(turn_id="t1", agent_handle="ceo", scope="org", period="day", error="no token is left")
 

@@ -21,7 +21,7 @@ from crewlet.queue import Log, Logged, LogRecord, Tail
 from crewlet.testing import SeededIds, VirtualClock
 from crewlet.tools import Annotations, CallContext, Hint, ToolResult
 from crewlet.turns import CompanyBrief, SeatBrief, TurnEngine, TurnSetup
-from crewlet.turns.meter import Spent
+from crewlet.turns.meter import Meter, Spent
 from tests.unit.turns.turn_kit import CountingFence, PlayedTool, Surface, call, reviews, says, submits, trigger_from
 
 _BEGAN = datetime(2030, 1, 1, tzinfo=UTC)
@@ -55,6 +55,7 @@ class World:
     completions: dict[str, AgentTurnCompleted] = field(default_factory=dict[str, AgentTurnCompleted])
     model_calls: int = 0
     epoch: int = 0
+    meter: Callable[[World, Process], Meter] = field(default_factory=lambda: WorldMeter)
 
 
 class KillableLog:
@@ -206,7 +207,7 @@ async def live(world: World, process: Process, *, idempotent: Hint = Hint.UNKNOW
             PlayedTool("comment", comment, server="board", annotations=Annotations(idempotent=idempotent)),
             PlayedTool("notes", notes),
         ),
-        meter=WorldMeter(world, process),
+        meter=world.meter(world, process),
     )
     outcome = await TurnEngine(publish, clock, ids).run(trigger, CountingFence(), setup, turn)
     await turn.end(outcome="ack", decision=str(outcome.decision), ids=tuple(each.id for each in trigger.events))
