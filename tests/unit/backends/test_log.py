@@ -100,6 +100,20 @@ async def test_a_log_that_others_took_away_is_believed_to_be_gone() -> None:
     assert await log.tail(SEAT) == Tail(0)
 
 
+@pytest.mark.parametrize("is_ours", [True, False])
+async def test_a_log_that_has_gone_is_asked_about_once(is_ours: bool) -> None:
+    server = LogServer()
+    log = server.log()
+    await log.append(SEAT, RECORDS, expected=0)
+    await (log if is_ours else server.log()).purge(SEAT)
+    await log.tail(SEAT)
+    asked = len(server.asked)
+
+    await log.tail(SEAT)
+
+    assert len(server.asked) == asked + 1
+
+
 async def test_a_read_of_a_log_that_goes_away_meanwhile_is_unknown() -> None:
     server = LogServer()
     log = server.log()

@@ -31,8 +31,9 @@ class TailsNameTheFirst(LogSaboteur):
 
     async def tail(self, seat: str) -> Tail:
         tail = await self.twin.tail(seat)
-        last = [record.id for record in await self.twin.read(seat) if record.sequence == tail.sequence]
-        return Tail(tail.sequence, last[0] if last else "")
+        held = self.stream.of(seat)
+        records = held[-1][1].records if held else ()
+        return Tail(tail.sequence, records[0].id if records else "")
 
 
 class ReadsBeginAt(LogSaboteur):
