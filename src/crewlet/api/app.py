@@ -23,7 +23,9 @@ from crewlet.api.node_routes import open_router as probe_routes
 from crewlet.api.node_routes import router as node_routes
 from crewlet.api.queue_routes import router as queue_routes
 from crewlet.api.refusals import INTERNAL, Refusal, Refused, method_not_allowed, unanswered
+from crewlet.api.seat_routes import router as seat_routes
 from crewlet.api.stream_routes import router as stream_routes
+from crewlet.api.turn_routes import router as turn_routes
 from crewlet.base.errors import Unavailable
 from crewlet.node.face import NodeFace
 
@@ -69,6 +71,8 @@ def build_app(face: NodeFace, hub: Hub) -> FastAPI:
     for router in (
         probe_routes,
         node_routes,
+        seat_routes,
+        turn_routes,
         message_routes,
         event_routes,
         queue_routes,

@@ -29,6 +29,8 @@ __all__ = [
     "MessageAccepted",
     "NewCompany",
     "NewMessage",
+    "NewNote",
+    "NewPause",
     "NotReady",
     "Ready",
     "RecordQuery",
@@ -66,6 +68,36 @@ class NewMessage(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     text: Annotated[str, Field(min_length=1, pattern=r"\S", description="What the seat should do or answer.")]
+
+
+class NewPause(BaseModel):
+    """Why a person pauses a seat, and whether what it works on ends too."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    reason: Annotated[
+        str, Field(max_length=limits.PAUSE_REASON_MAX_CHARS, description="Shown wherever the pause is.")
+    ] = ""
+    stop_running: Annotated[bool, Field(description="End the running turn at its next step, for good.")] = False
+
+
+class NewNote(BaseModel):
+    """What a person tells a running turn."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    note: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=limits.STEER_NOTE_MAX_CHARS,
+            pattern=r"\S",
+            description="What its model reads.",
+        ),
+    ]
+    note_id: Annotated[
+        str, Field(max_length=100, pattern=r"^[!-~]*$", description="The caller's own id of this note, for repeats.")
+    ] = ""
 
 
 class NewCompany(BaseModel):

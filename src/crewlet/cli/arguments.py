@@ -47,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     _run(commands)
     _ask(commands)
     _seats(commands)
+    _steer(commands)
     _fleet(commands)
     _events(commands)
     _mailboxes(commands)
@@ -77,9 +78,11 @@ def _add(commands: _Commands, name: str, text: str, command: tuple[str, str]) ->
     return added
 
 
-def _node_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--url", default="", help="address of the node's API; default: from the node file")
-    parser.add_argument("-c", "--config", default="", help="node file that says where the node is (./crewlet.yaml)")
+def _node_options(parser: argparse.ArgumentParser, default: str = "") -> None:
+    parser.add_argument("--url", default=default, help="address of the node's API; default: from the node file")
+    parser.add_argument(
+        "-c", "--config", default=default, help="node file that says where the node is (./crewlet.yaml)"
+    )
 
 
 def _run(commands: _Commands) -> None:
@@ -105,7 +108,28 @@ def _ask(commands: _Commands) -> None:
 
 
 def _seats(commands: _Commands) -> None:
-    parser = _add(commands, "seats", "Show the company's seats and what they do.", ("read_commands", "seats"))
+    text = "Show the company's seats and what they do; pause and resume them."
+    parser = _add(commands, "seats", text, ("read_commands", "seats"))
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    _node_options(parser)
+    verbs = cast("_Commands", parser.add_subparsers(metavar="VERB"))
+    text = "Have a seat start nothing more until it is resumed; its mail waits."
+    pause = _add(verbs, "pause", text, ("seat_commands", "seats_pause"))
+    pause.add_argument("--reason", default="", help="shown wherever the pause is")
+    pause.add_argument("--stop-running", action="store_true", help="end the running turn at its next step, for good")
+    resume = _add(verbs, "resume", "Let a paused seat go on.", ("seat_commands", "seats_resume"))
+    for verb in (pause, resume):
+        verb.add_argument("seat", metavar="HANDLE", help="the handle of an agent seat")
+        # What was given before the verb stands where it is not given again.
+        verb.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+        _node_options(verb, default=argparse.SUPPRESS)
+
+
+def _steer(commands: _Commands) -> None:
+    text = "Tell a running turn something; its model reads it at its next round."
+    parser = _add(commands, "steer", text, ("steer_command", "steer"))
+    parser.add_argument("turn", metavar="TURN", help="the id of a running turn")
+    parser.add_argument("note", help="what to tell it")
     parser.add_argument("--json", action="store_true", help="print JSON")
     _node_options(parser)
 

@@ -14,6 +14,7 @@ from crewlet.node.company_change import AppliedCompany, CheckedCompany, CompanyV
 from crewlet.node.fleet_views import FleetView
 from crewlet.node.pause_views import PauseControl, PauseView
 from crewlet.node.record_views import RecordPage, RecordView, SlotView
+from crewlet.node.steering import SteerControl
 from crewlet.queue import DeadLetters, StreamSubscription
 from crewlet.store import EventFilter, StoredEvent
 
@@ -276,6 +277,11 @@ class NodeFace(Protocol):
     @property
     def pauses(self) -> PauseControl:
         """Pausing and resuming seats."""
+        ...
+
+    @property
+    def steering(self) -> SteerControl:
+        """Telling running turns something."""
         ...
 
     @property

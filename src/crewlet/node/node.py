@@ -46,6 +46,7 @@ from crewlet.node.pause_control import SeatPauseControl
 from crewlet.node.seat_views import seat_views
 from crewlet.node.shared_records import StoredRecords
 from crewlet.node.shared_stores import lost_buckets
+from crewlet.node.steering import Steering
 from crewlet.notify import OPERATOR, Source, inbound_subscription
 from crewlet.queue import DeadLetters, StreamSubscription, Subscription
 from crewlet.seats import Watchdog
@@ -134,6 +135,8 @@ class Node(NodeFace):
         parts = self._parts
         await parts.liveness.stop()
         parts.host.drain()
+        # Whoever waits for a slot gives its delivery back: a peer may have one free.
+        parts.slots.close()
         await self._tell(OrgStopped(company=self._parts.company.organization().name))
         inbound = (inbound_subscription(),) if self._routes else ()
         for subscription in (*inbound, *map(inbox_of, parts.host.held())):
@@ -286,6 +289,11 @@ class Node(NodeFace):
     def pauses(self) -> SeatPauseControl:
         """Pausing and resuming seats."""
         return self._parts.pauses
+
+    @property
+    def steering(self) -> Steering:
+        """Telling running turns something."""
+        return self._parts.steering
 
     @property
     def company(self) -> CompanyApplying:

@@ -21,6 +21,7 @@ from crewlet.base.tasks import Tasks
 from crewlet.config import NodeConfig, company_of, source_of
 from crewlet.coordination import MAILBOXES, POSITIONS, RATE, KvLeases, Leases, Mailboxes, RateValve, SeatPauses
 from crewlet.coordination.slots import CONFIG, DUTIES, EPOCHS, LEASES, STATUS
+from crewlet.inbox import TurnSlots
 from crewlet.node.bring_up import bring_up_s, brought_up
 from crewlet.node.budgeting import Budgeting, open_budgets
 from crewlet.node.colleagues import CompanyColleagues
@@ -39,6 +40,7 @@ from crewlet.node.pause_control import SeatPauseControl
 from crewlet.node.seat_parts import SeatsWith, assemble_seats
 from crewlet.node.seat_pausing import SeatPausing
 from crewlet.node.shared_tools import start_shared_tools
+from crewlet.node.steering import Steering
 from crewlet.node.turn_runner import TurnRunner
 from crewlet.notify import NotificationService, OperatorSource, Source, Sources
 from crewlet.seats import HEARTBEAT, SWEEP, Host, Watchdog
@@ -92,12 +94,14 @@ class NodeParts:
     ground: Ground
     host: Host
     pausing: SeatPausing
+    slots: TurnSlots
     pauses: SeatPauseControl
     duties: NodeDuties
     leases: Leases
     status: NodeStatusSource
     liveness: Liveness
     reads: FleetReads
+    steering: Steering
     runner: TurnRunner
     budgeting: Budgeting
     notifications: NotificationService
@@ -144,7 +148,8 @@ async def assemble(
     tasks = Tasks("node_parts")
     stack.push_async_callback(tasks.close)
     budgeting = open_budgets(ground, in_force.organization, around.clock, around.ids, stack)
-    runner = TurnRunner(in_force.epoch, asks, budgeting.meters)
+    steering = Steering(ground.queue, lambda: len(host.nodes()) - 1, around.clock, around.ids)
+    runner = TurnRunner(in_force.epoch, asks, budgeting.meters, steering)
     registry = Mailboxes(ground.stores[MAILBOXES.name])
 
     async def mailboxes_ensured() -> None:
@@ -187,6 +192,7 @@ async def assemble(
             tools=tools,
             runner=runner,
             budgeting=budgeting,
+            sources=sources,
             clock=around.clock,
             ids=around.ids,
         ),
@@ -201,7 +207,8 @@ async def assemble(
         around.ids,
     )
 
-    async def ceilings_changed() -> None:
+    async def mail_held_anew() -> None:
+        await seats.models.company_changed()
         await seats.park.ceilings_changed()
         budgeting.feed.say_soon()
 
@@ -215,7 +222,7 @@ async def assemble(
             queue=ground.queue,
             mailboxes=registry,
             forget_pauses=pauses.forget,
-            ceilings_changed=ceilings_changed,
+            mail_held_anew=mail_held_anew,
             clock=around.clock,
             lasts=fleet_company is not None,
         ),
@@ -224,6 +231,7 @@ async def assemble(
     stack.push_async_callback(applying.close)
     reads = FleetReads(ground.queue, ground.event_log, lambda: len(host.nodes()) - 1)
     await reads.serve(stack)
+    await steering.serve(stack)
     return NodeParts(
         ground=ground,
         duties=duties,
@@ -231,8 +239,10 @@ async def assemble(
         status=status,
         liveness=liveness,
         reads=reads,
+        steering=steering,
         host=host,
         pausing=seats.pausing,
+        slots=seats.slots,
         pauses=pauses,
         runner=runner,
         budgeting=budgeting,

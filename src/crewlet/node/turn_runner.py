@@ -13,6 +13,7 @@ from crewlet.base.fence import Fence
 from crewlet.inbox import Decision, Trigger, TurnJournal, TurnOutcome
 from crewlet.llm import Models
 from crewlet.node.colleagues import company_brief, seat_brief
+from crewlet.node.steering import Steering
 from crewlet.node.turn_meter import TurnMeters
 from crewlet.org import Organization, Phase
 from crewlet.tools import SeatTools
@@ -52,10 +53,17 @@ class CompanyEpoch:
 class TurnRunner:
     """Counts the turns of this node while they run. Without ``meters`` nothing counts their tokens."""
 
-    def __init__(self, epoch: Callable[[], CompanyEpoch], asks: A2aService, meters: TurnMeters | None = None) -> None:
+    def __init__(
+        self,
+        epoch: Callable[[], CompanyEpoch],
+        asks: A2aService,
+        meters: TurnMeters | None = None,
+        steering: Steering | None = None,
+    ) -> None:
         self._epoch = epoch
         self._asks = asks
         self._meters = meters
+        self._steering = steering
         self._running: Counter[CompanyEpoch] = Counter()
         self._one_ended = asyncio.Event()
 
@@ -82,12 +90,16 @@ class TurnRunner:
             raise Unavailable(f"{trigger.handle} is no agent seat of the company any more")
         if self._meters is not None:
             setup = replace(setup, meter=self._meters.meter(epoch.organization, trigger.handle))
+        if self._steering is not None:
+            setup = replace(setup, notes=self._steering.open(journal.turn_id))
         self._running[epoch] += 1
         try:
             with under(trigger.trace):
                 outcome = await epoch.engine.run(trigger, fence, setup, journal)
         finally:
             self._count_ended(epoch)
+            if self._steering is not None:
+                self._steering.close(journal.turn_id)
         # Not where it raised: the turn goes on elsewhere then, and is known there by the lane that it charged here.
         if self._meters is not None:
             self._meters.ended(outcome.turn_id, setup.seat.agent_id)

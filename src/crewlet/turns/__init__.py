@@ -3,6 +3,7 @@
 from crewlet.turns.config import TurnConfig
 from crewlet.turns.engine import TurnEngine
 from crewlet.turns.meter import BudgetExhausted, Meter, NoMeter, RefusedWindow, Spent
+from crewlet.turns.notes import NoteBox
 from crewlet.turns.setup import CompanyBrief, SeatBrief, ToolSurface, TurnSetup
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "CompanyBrief",
     "Meter",
     "NoMeter",
+    "NoteBox",
     "RefusedWindow",
     "SeatBrief",
     "Spent",

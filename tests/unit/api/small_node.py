@@ -35,6 +35,7 @@ from crewlet.node.face import (
 from crewlet.node.fleet_views import FleetView, fleet_view
 from crewlet.node.pause_views import PausedSeat, PauseView, ResumedSeat
 from crewlet.node.shared_records import StoredRecords
+from crewlet.node.steering import Steered, SteerOutcome
 from crewlet.queue import DeadLetter, DeadLetterPage, Redrive, RedriveOutcome
 from crewlet.seats import PlacedSeat
 from crewlet.store import EventFilter, StoredEvent
@@ -153,6 +154,22 @@ class SmallCompany:
         return AppliedCompany(checked=checked, epoch=len(self.applied) + 1, lasts=False)
 
 
+class SmallSteering:
+    """One running turn, one that has ended, and one that can take no more notes."""
+
+    def __init__(self, trouble: Callable[[], Awaitable[None]]) -> None:
+        self.taken: list[tuple[str, str, str]] = []
+        self._trouble = trouble
+
+    async def steer(self, turn_id: str, text: str, *, by: str, note_id: str = "") -> Steered:
+        await self._trouble()
+        ends = {"turn-1": SteerOutcome.ACCEPTED, "ended": SteerOutcome.CLOSED, "full": SteerOutcome.FULL}
+        outcome = ends.get(turn_id, SteerOutcome.NO_SUCH_TURN)
+        if outcome is SteerOutcome.ACCEPTED:
+            self.taken.append((turn_id, text, by))
+        return Steered(turn_id=turn_id, note_id=note_id or "note-1", outcome=outcome)
+
+
 class SmallPauses:
     """The pauses of a company with one agent and one person."""
 
@@ -198,6 +215,7 @@ class SmallNode:
         self.company = SmallCompany()
         self.dead_letters = SmallDeadLetters(self._trouble)
         self.pauses = SmallPauses(self._trouble)
+        self.steering = SmallSteering(self._trouble)
         self.boxes: list[MailboxView] = []
         self.presence: list[Lease] = []
         self.leases: list[Lease] = []

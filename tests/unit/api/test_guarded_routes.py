@@ -68,6 +68,7 @@ def test_the_routes_are_those_that_are_meant() -> None:
         Known("GET", "/seats"),
         Known("POST", "/seats/x/messages"),
         Known("POST", "/seats/x/pause"),
+        Known("POST", "/turns/x/steer"),
         Known("POST", "/seats/x/resume"),
         Known("GET", "/messages/x"),
         Known("GET", "/events"),

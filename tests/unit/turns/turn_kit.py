@@ -30,7 +30,7 @@ from crewlet.llm import (
 from crewlet.testing import SeededIds, VirtualClock
 from crewlet.tools import Annotations, CallContext, Hint, ServerSummary, Tool, ToolResult, ToolRow
 from crewlet.tracing import SpanSink, Tracer
-from crewlet.turns import CompanyBrief, SeatBrief, TurnConfig, TurnEngine, TurnSetup
+from crewlet.turns import CompanyBrief, NoteBox, SeatBrief, TurnConfig, TurnEngine, TurnSetup
 
 B = TypeVar("B", bound=Body)
 
@@ -218,6 +218,7 @@ class Stage:
     config: TurnConfig = field(default_factory=TurnConfig)
     sink: SpanSink | None = None
     journal: TurnJournal | None = None
+    notes: NoteBox = field(default_factory=NoteBox)
     refuse: Callable[[Event], Exception | None] = lambda _event: None
     published: list[Event] = field(default_factory=list[Event])
 
@@ -234,6 +235,7 @@ class Stage:
             executor=self.executor,
             reviewer=self.reviewer,
             tools=Surface(*self.tools, failed_servers=self.failed_servers),
+            notes=self.notes,
         )
 
     def all_of(self, body: type[B]) -> list[B]:
