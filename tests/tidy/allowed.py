@@ -20,6 +20,8 @@ BROAD_HANDLERS: dict[str, str] = {
     "cli/__init__.py": "the outermost supervisor: a fault of ours is told in one line, its stack on request",
     "duties/jobs.py": "a fault of one maintenance job is that job's alone; the others have their turn",
     "duties/tick_loop.py": "a fault of one tick is told and its duty given back; a dead loop would leave it undone",
+    "inbox/digest.py": "what a source makes of its own words may fail; its batch is then worked one by one",
+    "inbox/message_keys.py": "as above, and the event has no second key then",
     "llm/endpoint.py": "what vendors' SDKs raise over a broken answer has no common root; it is classified, once",
     "queue/batches.py": "a partition key that cannot be told costs its event its company, not the haul its handling",
     "seats/host.py": "a defect met with one seat must not end the renews and claims of all the others",

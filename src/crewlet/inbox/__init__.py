@@ -1,4 +1,4 @@
-"""From a delivery to a trigger and back: the ledger, the gate, and what becomes of a broken turn."""
+"""From a delivery to a trigger and back: the ledger, the slots, and what becomes of a broken turn."""
 
 from crewlet.inbox.contract import (
     Decision,
@@ -7,22 +7,29 @@ from crewlet.inbox.contract import (
     Trigger,
     TurnOutcome,
 )
-from crewlet.inbox.seat_inbox import (
+from crewlet.inbox.digest import Unmergeable, merged
+from crewlet.inbox.partitions import conversation_of, partition_of
+from crewlet.inbox.ports import (
     Admission,
     CompletionLedger,
-    SeatInbox,
+    NoRefusal,
+    Refusal,
     SeatInboxParts,
     Settle,
 )
+from crewlet.inbox.seat_inbox import SeatInbox
 from crewlet.inbox.triggers import (
     LEDGERED,
     UnreadableTrigger,
+    runs_turn,
     trigger_of,
     work_key_of,
 )
-from crewlet.inbox.turn_journal import CallAt, NoJournal, Opening, RecordedReply, TurnJournal
+from crewlet.inbox.turn_journal import CallAt, NoJournal, Note, Opening, RecordedReply, TurnJournal
+from crewlet.inbox.turn_slots import TurnSlots
 from crewlet.inbox.verdict import (
     Verdict,
+    ids_worked,
     verdict_of,
 )
 
@@ -33,8 +40,11 @@ __all__ = [
     "CompletionLedger",
     "Decision",
     "NoJournal",
+    "NoRefusal",
+    "Note",
     "Opening",
     "RecordedReply",
+    "Refusal",
     "Reply",
     "RunTurn",
     "SeatInbox",
@@ -43,8 +53,15 @@ __all__ = [
     "Trigger",
     "TurnJournal",
     "TurnOutcome",
+    "TurnSlots",
+    "Unmergeable",
     "UnreadableTrigger",
     "Verdict",
+    "conversation_of",
+    "ids_worked",
+    "merged",
+    "partition_of",
+    "runs_turn",
     "trigger_of",
     "verdict_of",
     "work_key_of",

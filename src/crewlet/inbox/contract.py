@@ -11,6 +11,7 @@ from crewlet.base.ids import TurnId, WorkKey
 from crewlet.base.trace import Trace
 from crewlet.events import Event
 from crewlet.inbox.turn_journal import TurnJournal
+from crewlet.notify import ThreadBlock
 
 __all__ = ["Decision", "Reply", "RunTurn", "Trigger", "TurnOutcome"]
 
@@ -36,7 +37,9 @@ class Decision(StrEnum):
 class Trigger:
     """One unit of work for a seat: the events it is made of, and what the turn inherits from them.
 
-    ``task`` is what was asked, in words. ``answers_channel`` is the open ask that this work is to answer, if any.
+    Of several events, ``digest`` is the one that they were merged into, which says it all; the key, the trace and
+    what is recorded remain the events' own. ``task`` is what was asked, in words. ``answers_channel`` is the open ask
+    that this work is to answer, if any. ``thread`` is the chat thread around the message, where it is in one.
     """
 
     handle: str
@@ -50,11 +53,18 @@ class Trigger:
     answers_channel: str = ""
     task: str = ""
     headroom: int = 0
+    digest: Event | None = None
+    thread: ThreadBlock | None = None
 
     @property
     def lead(self) -> Event:
         """The event the turn answers first."""
         return self.events[0]
+
+    @property
+    def told(self) -> Event:
+        """The event that the turn is told of: the only one, or the digest of all."""
+        return self.digest or self.lead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +73,8 @@ class TurnOutcome:
 
     ``finished`` is true when the turn ran to an end of its own (done, skipped, judged failed, ended by a guard): its
     trigger is recorded and acknowledged. A turn that broke (no model answered, a store did not) is not finished: its
-    trigger comes back, unless ``reached_outside`` proves a call that cannot be repeated.
+    trigger comes back, unless ``reached_outside`` proves a call that cannot be repeated. ``shown_messages`` are the
+    ledger's keys of other messages that waited in the thread the turn was shown, and that it answered with it.
     """
 
     turn_id: TurnId
@@ -74,6 +85,7 @@ class TurnOutcome:
     error_kind: str = ""
     reached_outside: bool = False
     asks: tuple[str, ...] = ()
+    shown_messages: tuple[str, ...] = ()
 
 
 RunTurn = Callable[[Trigger, Fence, TurnJournal], Awaitable[TurnOutcome]]

@@ -1,124 +1,86 @@
-"""One seat's inbox: from a delivery to a finished turn and the outcome that the queue is told."""
+"""One seat's inbox: from a partition of a haul to a finished turn and the outcome that the queue is told."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import replace
 
+import msgspec
 import structlog
 
 from crewlet import topics
-from crewlet.base import limits
-from crewlet.base.clock import Clock
-from crewlet.base.errors import CrewletError, Fenced, StoppedByPerson, Unavailable
-from crewlet.base.fence import Fence, Posture
-from crewlet.base.ids import Ids, TurnId
-from crewlet.base.trace import child_of
-from crewlet.events import Event, new_event
-from crewlet.events.types import TurnTriggerSkipped
-from crewlet.inbox.contract import Decision, RunTurn, Trigger, TurnOutcome
-from crewlet.inbox.triggers import UnreadableTrigger, trigger_of, work_key_of
-from crewlet.inbox.turn_journal import NoJournal
-from crewlet.inbox.verdict import SPENT, verdict_of
-from crewlet.queue import Ack, Defer, Delivery, Nak, Outcome
+from crewlet.events import Event
+from crewlet.events.types import ExternalNotification
+from crewlet.inbox.contract import Trigger
+from crewlet.inbox.digest import Unmergeable
+from crewlet.inbox.giving_up import GivingUp
+from crewlet.inbox.ports import SeatInboxParts
+from crewlet.inbox.screening import asked_of_ledger, screened, spent_of, without_repeats
+from crewlet.inbox.seat_turns import SeatTurns
+from crewlet.inbox.trigger_news import TriggerNews
+from crewlet.inbox.triggers import runs_turn, trigger_of
+from crewlet.queue import Ack, Batch, Defer, Delivery, Outcome, put_back
 
-__all__ = ["Admission", "CompletionLedger", "SeatInbox", "SeatInboxParts", "Settle"]
+__all__ = ["SeatInbox"]
 
 _log = structlog.get_logger(__name__)
 
-Publish = Callable[[str, Event], Awaitable[Event]]
-Settle = Callable[[Trigger, TurnOutcome], Awaitable[None]]
-"""Called once a trigger is done with, before it is recorded: hands the artifact to whoever is owed it. Repeatable."""
-
-
-class Admission(Protocol):
-    """Whether a turn of the seat may start here, now."""
-
-    def may_start(self, handle: str) -> int | None:
-        """The epoch to run under, or ``None``."""
-        ...
-
-    def fence(self, handle: str, epoch: int) -> Fence:
-        """The fence of that grant."""
-        ...
-
-
-class CompletionLedger(Protocol):
-    """What has been worked already, fleet-wide; fails open both ways."""
-
-    async def worked(self, handle: str, ids: list[str]) -> frozenset[str]:
-        """Those of ``ids`` that are recorded."""
-        ...
-
-    async def record(self, handle: str, ids: list[str], *, turn_id: str, outcome: str) -> None:
-        """Record ``ids`` as worked."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeatInboxParts:
-    """What a seat's inbox stands on; the gate is the node's, shared by all its seats.
-
-    ``withheld``: why no turn of a seat may start just now, empty where nothing speaks against it.
-    """
-
-    admission: Admission
-    posture: Posture
-    withheld: Callable[[str], str] = lambda _: ""
-    ledger: CompletionLedger
-    gate: asyncio.Semaphore
-    run_turn: RunTurn
-    settle: Settle
-    publish: Publish
-    clock: Clock
-    ids: Ids
-
 
 class SeatInbox:
-    """The handler of a seat's inbox subscription. One delivery at a time, acknowledged after its turn."""
+    """The handler of a seat's inbox subscription. One partition at a time, acknowledged after its turn."""
 
     def __init__(self, handle: str, parts: SeatInboxParts) -> None:
         self._handle = handle
         self._parts = parts
+        self._news = TriggerNews(handle, parts)
+        self._turns = SeatTurns(handle, parts, self._news)
+        self._giving_up = GivingUp(handle, parts, self._news)
 
-    async def handle(self, delivery: Delivery) -> Outcome:
-        """Work one delivery.
+    async def handle(self, batch: Batch) -> Outcome:
+        """Work one partition: one turn for all of it.
 
-        Defers when the seat is not (provably) this node's; acknowledges what was worked before or runs no turn; else
-        runs the turn and decides by what its record proves. ``Unavailable`` from settling naks: the turn's effects
-        are repeatable, its answer is not to be lost. A last delivery that does not end the work is given up aloud,
-        since the queue makes a dead letter of it: whoever waits for it must hear so.
+        Defers when the seat is not (provably) this node's, or has to wait; acknowledges what was worked before or
+        runs no turn; else runs the turn and decides by what its record proves. ``Unavailable`` from settling naks: the
+        turn's effects are repeatable, its answer is not to be lost. A last delivery that does not end the work is
+        given up aloud, since the queue makes a dead letter of it: whoever waits for it must hear so.
         """
+        work = self._work_in(batch)
+        if not work:
+            return Ack()
         try:
-            outcome = await self._work(delivery)
+            epoch = await self._admitted()
+            if isinstance(epoch, int):
+                work = await self._fresh(work)
+                if not work:
+                    return Ack()
+                work = await self._together(work)
+                outcome = await self._in_a_slot(self._trigger(work), epoch, spent_of(work))
+            else:
+                outcome = epoch
         except Exception as error:
-            if delivery.headroom == 0:
-                await self._give_up(delivery.event, str(error) or type(error).__name__)
+            await self._giving_up.give_up(spent_of(work), str(error) or type(error).__name__)
             raise
-        if isinstance(outcome, Defer) and delivery.headroom == 0:
-            await self._give_up(delivery.event, outcome.reason)
+        if isinstance(outcome, Defer):
+            await self._giving_up.give_up(spent_of(work), outcome.reason)
         return outcome
 
-    async def _work(self, delivery: Delivery) -> Outcome:
-        event = delivery.event
-        trigger = trigger_of(self._handle, event, headroom=delivery.headroom)
-        if trigger is None:
-            _log.info("inbox_event_dropped", seat=self._handle, type=event.type, event_id=event.id)
-            return Ack()
-        admitted = self._admission()
-        if isinstance(admitted, Defer):
-            return admitted
-        if await self._parts.ledger.worked(self._handle, [event.id]):
-            await self._say_skipped(event, "worked already", detail="the completion ledger has it")
-            return Ack()
-        async with self._parts.gate:
-            return await self._run(trigger, admitted)
+    def _work_in(self, batch: Batch) -> tuple[Delivery, ...]:
+        """What of it runs a turn, each event once; the rest is dropped."""
+        for delivery in batch.deliveries:
+            if not runs_turn(delivery.event):
+                _log.info(
+                    "inbox_event_dropped", seat=self._handle, type=delivery.event.type, event_id=delivery.event.id
+                )
+        return without_repeats([delivery for delivery in batch.deliveries if runs_turn(delivery.event)])
 
-    def _admission(self) -> int | Defer:
-        """The epoch to run under, or why not here."""
+    async def _admitted(self) -> int | Defer:
+        """The epoch to run under, or why no turn may start: the seat first, then what holds its mail back."""
+        epoch = self._granted()
+        if isinstance(epoch, Defer):
+            return epoch
+        return await self._parts.holds.refuses(self._handle) or await self._parts.park.refuses(self._handle) or epoch
+
+    def _granted(self) -> int | Defer:
         if not self._parts.posture.admits_work():
             return Defer("this node's configuration is behind the company's")
         if why := self._parts.withheld(self._handle):
@@ -126,91 +88,53 @@ class SeatInbox:
         epoch = self._parts.admission.may_start(self._handle)
         return Defer(f"seat {self._handle!r} is not owned here") if epoch is None else epoch
 
-    async def _run(self, trigger: Trigger, admitted: int) -> Outcome:
-        # Asked again: the wait for a slot may have been longer than the grant was fresh. A seat that came back under
-        # another epoch was somebody else's meanwhile, who has been given this very delivery.
-        again = self._admission()
-        if isinstance(again, Defer):
-            return again
-        if again != admitted:
-            return Defer(f"seat {self._handle!r} was held elsewhere while its work waited for a slot")
-        fence = self._parts.admission.fence(self._handle, admitted)
+    async def _fresh(self, work: Sequence[Delivery]) -> tuple[Delivery, ...]:
+        """What the ledger does not have, by either key; the rest is said to be worked."""
+        chat_keys = asked_of_ledger(work, self._parts.sources)
+        ids = [delivery.event.id for delivery in work]
+        recorded = await self._parts.ledger.worked(self._handle, [*ids, *chat_keys.values()])
+        found = screened(work, recorded, chat_keys)
+        for event, why in found.worked:
+            await self._news.skipped(event, why, detail="the completion ledger has it")
+        return found.fresh
+
+    async def _together(self, work: tuple[Delivery, ...]) -> tuple[Delivery, ...]:
+        """What is worked in one turn: all of it, or its first event, where it cannot be merged (E-104).
+
+        The others are put back before anything runs: a turn that ran must not run again because a later event could
+        not be put back. Raises what a publish raises.
+        """
         try:
-            journal = NoJournal(TurnId(str(self._parts.ids.uuid())))
-            outcome = await self._parts.run_turn(trigger, fence, journal)
-        except StoppedByPerson as stopped:
-            outcome = TurnOutcome(turn_id=TurnId(""), decision=Decision.STOPPED, finished=True, error=str(stopped))
-        except Fenced as fenced:
-            return Defer(str(fenced))
-        return await self._conclude(trigger, outcome)
+            self._trigger(work)
+        except Unmergeable:
+            for delivery in work[1:]:
+                await self._parts.publish(topics.agent_inbox(self._handle), _by_itself(delivery.event))
+            _log.warning("partition_worked_singly", seat=self._handle, events=len(work))
+            return work[:1]
+        return work
 
-    async def _conclude(self, trigger: Trigger, outcome: TurnOutcome) -> Outcome:
-        verdict = verdict_of(outcome, headroom=trigger.headroom)
-        if verdict.record or verdict.abandoned:
-            await self._settle(trigger, outcome)
-        if verdict.abandoned:
-            await self._say_skipped(
-                trigger.lead, verdict.abandoned, detail=outcome.error, turn_id=outcome.turn_id, abandoned=True
-            )
-        if not verdict.record:
-            return Nak(outcome.error_kind or outcome.error)
-        await self._record(trigger, turn_id=outcome.turn_id, outcome=str(outcome.decision))
-        return Ack()
+    def _trigger(self, work: Sequence[Delivery]) -> Trigger:
+        headroom = min(delivery.headroom for delivery in work)
+        return trigger_of(self._handle, [delivery.event for delivery in work], self._parts.sources, headroom=headroom)
 
-    async def _settle(self, trigger: Trigger, outcome: TurnOutcome) -> None:
-        """Hand the answer over, tried a few times: handing the delivery back instead would run the whole turn again."""
-        pause_s = limits.ANSWER_BACKOFF_FIRST_S
-        for _ in range(limits.ANSWER_ATTEMPTS_MAX - 1):
-            try:
-                await self._parts.settle(trigger, outcome)
-            except Unavailable as error:
-                _log.warning("answer_not_handed_over", seat=self._handle, turn=outcome.turn_id, error=str(error))
-                await asyncio.sleep(pause_s)
-                pause_s *= 2
-            else:
-                return
-        await self._parts.settle(trigger, outcome)
-
-    async def _record(self, trigger: Trigger, *, turn_id: str, outcome: str) -> None:
-        ids = [event.id for event in trigger.events]
-        await self._parts.ledger.record(self._handle, ids, turn_id=turn_id, outcome=outcome)
-
-    async def _give_up(self, event: Event, detail: str) -> None:
-        """Answer whoever asked, and say it. What fails of that is logged: no further delivery would do it better."""
-        with suppress(UnreadableTrigger):
-            await self._settle_as_failed(trigger_of(self._handle, event, headroom=0), detail)
-        await self._say_skipped(event, SPENT, detail=detail, abandoned=True)
-
-    async def _settle_as_failed(self, trigger: Trigger | None, detail: str) -> None:
-        if trigger is None:
-            return
-        failed = TurnOutcome(turn_id=TurnId(""), decision=Decision.FAILED, finished=False, error=detail)
+    async def _in_a_slot(self, trigger: Trigger, epoch: int, spent: Sequence[Event]) -> Outcome:
+        if not await self._parts.slots.take():
+            return Defer("this node is draining")
         try:
-            await self._parts.settle(trigger, failed)
-        except CrewletError as error:
-            _log.error("given_up_unanswered", seat=self._handle, trigger=trigger.lead.id, error=str(error))
+            # Asked again: the wait for a slot may have been longer than the grant was fresh. A seat that came back
+            # under another epoch was somebody else's meanwhile, who has been given this very delivery.
+            again = self._granted()
+            if isinstance(again, Defer):
+                return again
+            if again != epoch:
+                return Defer(f"seat {self._handle!r} was held elsewhere while its work waited for a slot")
+            return await self._turns.work(trigger, epoch=epoch, spent=spent)
+        finally:
+            self._parts.slots.give_back()
 
-    async def _say_skipped(
-        self, event: Event, reason: str, *, detail: str, turn_id: str = "", abandoned: bool = False
-    ) -> None:
-        _log.info("turn_trigger_skipped", seat=self._handle, trigger=event.id, reason=reason)
-        skipped = new_event(
-            TurnTriggerSkipped(
-                agent_handle=self._handle,
-                trigger_id=event.id,
-                reason=reason,
-                detail=detail,
-                turn_id=turn_id,
-                work_key=work_key_of([event.id]),
-                abandoned=abandoned,
-            ),
-            trace=child_of(event.trace, self._parts.ids),
-            now=self._parts.clock.now(),
-            ids=self._parts.ids,
-            source=self._handle,
-        )
-        try:
-            await self._parts.publish(topics.event_topic(skipped.type), skipped)
-        except CrewletError as error:
-            # What becomes of the trigger is decided; a run again, for the sake of this news, would undo that.
-            _log.warning("turn_trigger_skipped_lost", seat=self._handle, trigger=event.id, error=str(error))
+
+def _by_itself(event: Event) -> Event:
+    """The event as a message of its own, which nothing is merged with; its conversation stays what it is."""
+    body = event.data
+    assert isinstance(body, ExternalNotification), "nothing else shares a partition"
+    return put_back(replace(event, data=msgspec.structs.replace(body, partition_key="")))

@@ -5,19 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from crewlet.inbox.contract import TurnOutcome
+from crewlet.inbox.contract import Decision, Trigger, TurnOutcome
 
-__all__ = ["SPENT", "Verdict", "verdict_of"]
+__all__ = ["SPENT", "Verdict", "ids_worked", "verdict_of"]
 
 SPENT: Final = "its deliveries are spent; the message is a dead letter now"
+_BUDGET_EXHAUSTED: Final = "budget_exhausted"
+_ANSWERED: Final = frozenset({Decision.DONE, Decision.SKIPPED})
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``record``: write the ledger and acknowledge, else the delivery goes back. ``abandoned``: why it ends."""
+    """``record``: write the ledger and acknowledge, else the delivery goes back. ``abandoned``: why it ends.
+
+    ``parked``: it goes back for want of budget, and whoever parks the seat says so.
+    """
 
     record: bool
     abandoned: str = ""
+    parked: bool = False
 
 
 def verdict_of(outcome: TurnOutcome, *, headroom: int) -> Verdict:
@@ -32,6 +38,19 @@ def verdict_of(outcome: TurnOutcome, *, headroom: int) -> Verdict:
         return Verdict(record=True, abandoned=abandoned)
     if outcome.reached_outside:
         return Verdict(record=True, abandoned="the turn broke after a call had reached outside")
+    if outcome.error_kind == _BUDGET_EXHAUSTED:
+        return Verdict(record=False, parked=True)
     if headroom == 0:
         return Verdict(record=False, abandoned=SPENT)
     return Verdict(record=False)
+
+
+def ids_worked(trigger: Trigger, outcome: TurnOutcome) -> tuple[str, ...]:
+    """What is recorded of a turn that is done with: all that woke it, never the digest that it was told (S-114).
+
+    What waited in the thread that it was shown counts as answered by a turn that came to an answer, or to the end
+    that none is called for; one that failed left it waiting (S-115).
+    """
+    own = tuple(event.id for event in trigger.events)
+    answered = outcome.finished and outcome.decision in _ANSWERED
+    return (*own, *outcome.shown_messages) if answered else own

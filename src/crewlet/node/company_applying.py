@@ -73,7 +73,7 @@ class ApplyingParts:
     host: Host
     queue: EventQueue
     mailboxes: Mailboxes
-    ceilings_changed: Callable[[], Awaitable[None]]
+    mail_held_anew: Callable[[], Awaitable[None]]
     forget_pauses: ForgetPauses
     clock: Clock
     lasts: bool
@@ -214,7 +214,7 @@ class CompanyApplying:
         The pass over the seats comes last: all that a seat is established from is current then (S-026).
         """
         parts, source = self._parts, self._parts.in_force.source()
-        await parts.ceilings_changed()
+        await parts.mail_held_anew()
         await parts.forget_pauses(change.removed, before=parts.clock.now())
         try:
             await start_shared_tools(parts.tools, shared_server_specs(source), self._tasks)

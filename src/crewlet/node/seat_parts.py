@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -14,19 +13,21 @@ from crewlet.base.ids import Ids
 from crewlet.base.stop import StoppableFence
 from crewlet.config import NodeConfig
 from crewlet.coordination import POSITIONS, Leases
-from crewlet.inbox import RunTurn, SeatInboxParts
+from crewlet.inbox import RunTurn, SeatInboxParts, TurnSlots
 from crewlet.node.budget_park import BudgetPark
 from crewlet.node.budgeting import Budgeting
 from crewlet.node.company_parts import CompanySource
 from crewlet.node.duty_parts import Incarnation
 from crewlet.node.ground import Ground
 from crewlet.node.liveness import Liveness
+from crewlet.node.model_hold import ModelHold
 from crewlet.node.node_status import NodeStatusSource
 from crewlet.node.seat_admitted import SeatAdmitted
 from crewlet.node.seat_holds import SeatHolds
 from crewlet.node.seat_pausing import SeatPausing
 from crewlet.node.seat_runtime import SeatRuntime, SeatRuntimeParts
 from crewlet.node.turn_runner import TurnRunner
+from crewlet.notify import Sources
 from crewlet.seats import Host, HostConfig
 from crewlet.tools import ToolHost
 
@@ -48,6 +49,7 @@ class SeatsWith:
     tools: ToolHost
     runner: TurnRunner
     budgeting: Budgeting
+    sources: Sources
     clock: Clock
     ids: Ids
 
@@ -61,6 +63,8 @@ class SeatParts:
     admitted: SeatAdmitted
     pausing: SeatPausing
     park: BudgetPark
+    models: ModelHold
+    slots: TurnSlots
 
 
 class SeatAdmission:
@@ -81,7 +85,7 @@ class SeatAdmission:
 
 async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
     """Put them together; ``stack`` ends what they run. Turns ask the host for admission, and it runs the hooks."""
-    ground, gate = given.ground, asyncio.Semaphore(given.config.max_concurrent)
+    ground, slots = given.ground, TurnSlots(given.config.max_concurrent)
     holds, admitted = SeatHolds(ground.queue), SeatAdmitted()
 
     def may_start(handle: str) -> int | None:
@@ -99,17 +103,21 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
         on_refused=given.budgeting.feed.refused,
     )
     stack.push_async_callback(park.close)
+    models = ModelHold(lambda: given.company().organization, holds, ground.queue, may_start)
 
     def inbox_parts(run_turn: RunTurn) -> SeatInboxParts:
         return SeatInboxParts(
             admission=SeatAdmission(host, pausing),
             posture=given.posture,
             withheld=pausing.withheld,
+            holds=models,
+            park=park,
             ledger=ground.ledger,
-            gate=gate,
+            slots=slots,
             run_turn=run_turn,
             settle=given.runner.settle,
             publish=ground.writes.publish,
+            sources=given.sources,
             clock=given.clock,
             ids=given.ids,
         )
@@ -123,6 +131,7 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
             inbox_parts=inbox_parts,
             holds=holds,
             pauses=pausing,
+            models=models,
             admitted=admitted,
             may_start=may_start,
             # A drain waits for every turn, however long; whoever cannot wait sends a second signal.
@@ -136,7 +145,7 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
     stack.push_async_callback(pausing.close)
     await pausing.start()
     park.start()
-    return SeatParts(host=host, holds=holds, admitted=admitted, pausing=pausing, park=park)
+    return SeatParts(host=host, holds=holds, admitted=admitted, pausing=pausing, park=park, models=models, slots=slots)
 
 
 def _host(given: SeatsWith, hooks: SeatRuntime) -> Host:

@@ -19,7 +19,7 @@ from crewlet.base.trace import fresh_trace
 from crewlet.coordination import Lease
 from crewlet.events import Body, new_event
 from crewlet.events.types import AgentSpawned, AgentTerminated
-from crewlet.inbox import RunTurn, SeatInbox, SeatInboxParts, Trigger, TurnJournal, TurnOutcome
+from crewlet.inbox import NoRefusal, Refusal, RunTurn, SeatInbox, SeatInboxParts, Trigger, TurnJournal, TurnOutcome
 from crewlet.node.company_parts import CompanySource
 from crewlet.node.mailboxes import inbox_of
 from crewlet.node.seat_admitted import SeatAdmitted
@@ -27,7 +27,7 @@ from crewlet.node.seat_holds import FRONT, SeatHolds
 from crewlet.node.seat_steps import JournalTakeOver, NoTakeOver, Pauses, seat_steps
 from crewlet.node.seat_tenure import SeatTenure
 from crewlet.node.turn_runner import TurnRunner
-from crewlet.queue import Delivery, EventQueue, Handler, Outcome
+from crewlet.queue import Batch, BatchHandler, EventQueue, Outcome
 from crewlet.seats import ReleaseMode
 from crewlet.tools import SeatTools, ToolHost
 
@@ -56,6 +56,7 @@ class SeatRuntimeParts:
     release_wait_s: Callable[[], float | None]
     clock: Clock
     ids: Ids
+    models: Refusal = field(default_factory=NoRefusal)
     journal: JournalTakeOver = field(default_factory=NoTakeOver)
 
 
@@ -72,6 +73,7 @@ class SeatRuntime:
             company=parts.company,
             holds=parts.holds,
             pauses=parts.pauses,
+            models=parts.models,
             journal=parts.journal,
             handler=self._handler,
         )
@@ -177,14 +179,14 @@ class SeatRuntime:
         if tenure := self._tenures.get(handle):
             tenure.front.stir()
 
-    def _handler(self, tenure: SeatTenure) -> Handler:
+    def _handler(self, tenure: SeatTenure) -> BatchHandler:
         """The seat's inbox, behind a gate: a delivery that is there already must not be deferred to the next renew."""
         assert tenure.tools is not None, "the tool servers come before the inbox"
         inbox = SeatInbox(tenure.handle, self._parts.inbox_parts(self._turns_with(tenure.tools)))
 
-        async def handle_once_established(delivery: Delivery) -> Outcome:
+        async def handle_once_established(batch: Batch) -> Outcome:
             await tenure.established.wait()
-            return await inbox.handle(delivery)
+            return await inbox.handle(batch)
 
         return handle_once_established
 

@@ -9,11 +9,12 @@ from typing import Protocol
 from crewlet.base.errors import Unavailable
 from crewlet.base.ids import Handle
 from crewlet.coordination import SeatPause
+from crewlet.inbox import Refusal, partition_of
 from crewlet.node.company_parts import CompanySource, seat_server_specs
 from crewlet.node.inbox_front import FrontWork
 from crewlet.node.seat_holds import FRONT, PAUSED, SeatHolds
 from crewlet.node.seat_tenure import NoStep, SeatStep, SeatTenure
-from crewlet.queue import Ack, Delivery, EventQueue, Handler, Outcome, inbox_of, reflect_of
+from crewlet.queue import Ack, BatchHandler, BatchOptions, Delivery, EventQueue, Outcome, inbox_of, reflect_of
 from crewlet.tools import ToolHost
 
 __all__ = ["JournalTakeOver", "NoTakeOver", "Pauses", "seat_steps"]
@@ -95,11 +96,12 @@ class _Holds(NoStep):
     A seat of which nobody knows whether it is paused is attached all the same, and its deliveries are deferred.
     """
 
-    def __init__(self, queue: EventQueue, holds: SeatHolds, pauses: Pauses) -> None:
+    def __init__(self, queue: EventQueue, holds: SeatHolds, pauses: Pauses, models: Refusal) -> None:
         super().__init__("holds")
         self._queue = queue
         self._holds = holds
         self._pauses = pauses
+        self._models = models
 
     async def take(self, tenure: SeatTenure) -> None:
         """Take the holds that stand."""
@@ -109,6 +111,8 @@ class _Holds(NoStep):
             await self._holds.hold(tenure.handle, PAUSED)
         else:
             await self._holds.lift(tenure.handle, PAUSED)
+        # It takes its own hold where it refuses.
+        await self._models.refuses(tenure.handle)
 
     async def give_back(self, tenure: SeatTenure) -> None:
         """Forget them; with the attachment they are gone, and where none was made they are dropped."""
@@ -137,11 +141,18 @@ class _Journal(NoStep):
 class _Inbox(NoStep):
     """The consumer of the inbox: with it the seat works."""
 
-    def __init__(self, queue: EventQueue, holds: SeatHolds, handler: Callable[[SeatTenure], Handler]) -> None:
+    def __init__(
+        self,
+        queue: EventQueue,
+        holds: SeatHolds,
+        handler: Callable[[SeatTenure], BatchHandler],
+        company: Callable[[], CompanySource],
+    ) -> None:
         super().__init__("inbox")
         self._queue = queue
         self._holds = holds
         self._handler = handler
+        self._company = company
 
     async def take(self, tenure: SeatTenure) -> None:
         """Attach; what a dead holder had fetched comes back first, or it would wait for half an hour."""
@@ -150,7 +161,13 @@ class _Inbox(NoStep):
             await self._queue.release_held(inbox)
         if len(tenure.front):
             await self._holds.hold(tenure.handle, FRONT)
-        await self._queue.subscribe(inbox, self._handler(tenure))
+        handler = self._handler(tenure)
+        await self._queue.subscribe_batch(inbox, handler, partition=partition_of, options=self._gathering)
+
+    def _gathering(self) -> BatchOptions:
+        """As the company in force has it, asked before each haul."""
+        said = self._company().organization.notifications
+        return BatchOptions(linger_s=said.gather_s, max_events=said.gather_max)
 
     async def give_back(self, tenure: SeatTenure) -> None:
         """Detach; nothing is published anew, since the mail keeps its identity where it is (S-043)."""
@@ -164,8 +181,9 @@ def seat_steps(
     company: Callable[[], CompanySource],
     holds: SeatHolds,
     pauses: Pauses,
+    models: Refusal,
     journal: JournalTakeOver,
-    handler: Callable[[SeatTenure], Handler],
+    handler: Callable[[SeatTenure], BatchHandler],
 ) -> tuple[SeatStep, ...]:
     """All of them, in order. A seat is given back in the opposite one: its mail first, its children last."""
     return (
@@ -173,9 +191,9 @@ def seat_steps(
         NoStep("memory"),
         _Reflections(queue),
         NoStep("sandbox"),
-        _Holds(queue, holds, pauses),
+        _Holds(queue, holds, pauses, models),
         _Journal(journal),
-        _Inbox(queue, holds, handler),
+        _Inbox(queue, holds, handler, company),
     )
 
 

@@ -48,11 +48,11 @@ def reviewer_message(
 
 
 def task_text(trigger: Trigger) -> str:
-    """What woke the turn, in words; several events are numbered."""
-    if len(trigger.events) == 1:
-        return f"## Task\n{_told(trigger.lead)}"
-    told = [f"{number}. {_told(event)}" for number, event in enumerate(trigger.events, 1)]
-    return "## Task\nSeveral messages of one conversation, oldest first:\n\n" + "\n\n".join(told)
+    """What woke the turn, in words: the one event, or the digest of several, and the thread around it."""
+    task = f"## Task\n{_told(trigger.told)}"
+    if trigger.thread is None:
+        return task
+    return f"{task}\n\n## The thread that it is in\n{_quoted(trigger.thread.text)}"
 
 
 def _told(event: Event) -> str:
@@ -60,8 +60,7 @@ def _told(event: Event) -> str:
         case ExternalNotification(integration="operator") as said:
             return f"A person who runs this company writes to you:\n{_quoted(said.body or said.salient_body)}"
         case ExternalNotification() as said:
-            sender = f" from {said.sender}" if said.sender else ""
-            return f"A notification{sender} through {said.integration}:\n{_quoted(said.body or said.salient_body)}"
+            return _notified(said)
         case A2aRequest() as asked:
             return f"Your colleague `{asked.requester}` asks you:\n{_quoted(asked.brief)}"
         case A2aMessage() as answer:
@@ -71,6 +70,13 @@ def _told(event: Event) -> str:
             return f"A task for you{by}:\n{_quoted(task.task)}"
         case _:
             return f"An event of type `{event.type}`:\n{_quoted(event.summary)}"
+
+
+def _notified(said: ExternalNotification) -> str:
+    if said.messages:
+        return f"Several notifications through {said.integration}, as one:\n{_quoted(said.body)}"
+    sender = f" from {said.sender}" if said.sender else ""
+    return f"A notification{sender} through {said.integration}:\n{_quoted(said.body or said.salient_body)}"
 
 
 def _answered(answer: A2aMessage) -> str:

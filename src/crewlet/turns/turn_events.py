@@ -100,7 +100,7 @@ class TurnEvents:
             event_id=event_id,
             source=self.seat.handle,
             delegation_depth=self.trigger.delegation_depth,
-            parent_turn_id=self.trigger.lead.parent_turn_id,
+            parent_turn_id=self.trigger.told.parent_turn_id,
             delegation_chain=self.trigger.delegation_chain,
         )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from structlog.testing import capture_logs
 
@@ -12,9 +10,10 @@ from crewlet.base.fence import Fence, OpenFence, ServingPosture
 from crewlet.coordination import LEDGER, Ledger
 from crewlet.events import Event
 from crewlet.events.types import AgentTurnCompleted, TurnTriggerSkipped
-from crewlet.inbox import SeatInbox, SeatInboxParts, Trigger, TurnJournal, TurnOutcome
-from crewlet.queue import Ack, Delivery, Subscription
+from crewlet.inbox import SeatInbox, SeatInboxParts, Trigger, TurnJournal, TurnOutcome, TurnSlots
+from crewlet.queue import Ack
 from crewlet.testing import SeededIds, VirtualClock
+from tests.unit.inbox.inbox_kit import batch_of
 from tests.unit.turns.turn_kit import PlayedModel, PlayedTool, Stage, call, failure, operator_says, says
 
 pytestmark = pytest.mark.virtual_time
@@ -48,7 +47,7 @@ def inbox_over(stage: Stage) -> SeatInbox:
             admission=Held(),
             posture=ServingPosture(),
             ledger=Ledger(MemoryRecordStore(MemoryBucket(LEDGER, clock)), clock),
-            gate=asyncio.Semaphore(1),
+            slots=TurnSlots(1),
             run_turn=run_turn,
             settle=settle,
             publish=publish,
@@ -64,10 +63,10 @@ async def test_a_turn_that_broke_after_it_had_commented_comments_once_and_says_t
     acts = says("", call("activate_tool", name="comment"), call("comment", text="hi"))
     stage = Stage(executor=PlayedModel(acts, failure()), tools=[comment])
     inbox = inbox_over(stage)
-    delivery = Delivery(Subscription("crewlet.agent.ceo.inbox", "agent-ceo"), operator_says(), headroom=5)
+    batch = batch_of(operator_says())
 
     with capture_logs():
-        outcomes = [await inbox.handle(delivery), await inbox.handle(delivery)]
+        outcomes = [await inbox.handle(batch), await inbox.handle(batch)]
 
     completed = stage.only(AgentTurnCompleted)
     given_up, again = stage.all_of(TurnTriggerSkipped)

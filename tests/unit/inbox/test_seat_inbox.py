@@ -21,9 +21,20 @@ from crewlet.base.trace import Trace
 from crewlet.coordination import LEDGER, Ledger
 from crewlet.events import Body, Event, new_event
 from crewlet.events.types import A2aRequest, AgentSpawned, ExternalNotification, TurnTriggerSkipped
-from crewlet.inbox import Decision, SeatInbox, SeatInboxParts, Trigger, TurnJournal, TurnOutcome, UnreadableTrigger
-from crewlet.queue import Ack, Defer, Delivery, Nak, Outcome, Subscription
+from crewlet.inbox import (
+    Decision,
+    SeatInbox,
+    SeatInboxParts,
+    Trigger,
+    TurnJournal,
+    TurnOutcome,
+    TurnSlots,
+    UnreadableTrigger,
+    partition_of,
+)
+from crewlet.queue import Ack, Defer, Nak, Outcome, Subscription
 from crewlet.testing import SeededIds, VirtualClock, wait_until
+from tests.unit.inbox.inbox_kit import batch_of
 
 pytestmark = pytest.mark.virtual_time
 
@@ -64,7 +75,7 @@ class Node:
     serves: bool = True
     settling: Exception | None = None
     publishing: Exception | None = None
-    gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    slots: TurnSlots = field(default_factory=lambda: TurnSlots(1))
     steps: list[str] = field(default_factory=list[str])
     triggers: list[Trigger] = field(default_factory=list[Trigger])
     fences: list[Fence] = field(default_factory=list[Fence])
@@ -79,7 +90,7 @@ class Node:
                 admission=self,
                 posture=self,
                 ledger=self,
-                gate=self.gate,
+                slots=self.slots,
                 run_turn=self._run_turn,
                 settle=self._settle,
                 publish=self._publish,
@@ -89,8 +100,7 @@ class Node:
         )
 
     async def gets(self, delivered: Event | None = None, *, headroom: int = 5) -> Outcome:
-        subscription = Subscription("crewlet.agent.ceo.inbox", "agent-ceo")
-        return await self.inbox.handle(Delivery(subscription, delivered or event(), headroom))
+        return await self.inbox.handle(batch_of(delivered or event(), headroom=headroom))
 
     @property
     def skips(self) -> list[TurnTriggerSkipped]:
@@ -211,7 +221,7 @@ async def test_a_failed_turn_lets_newer_mail_of_its_conversation_go_first(node: 
         return BROKE
 
     node.does = breaks_at_first
-    await queue.subscribe(inbox, node.inbox.handle)
+    await queue.subscribe_batch(inbox, node.inbox.handle, partition=partition_of)
     await queue.publish(inbox.topic, event(event_id="older"))
     await wait_until(lambda: len(node.triggers) == 3, what="three turns")
     await queue.close()
@@ -275,12 +285,12 @@ async def test_work_whose_grant_ended_while_it_waited_for_a_slot_is_deferred(
     node: Node, change: dict[str, int | bool | None], says: str
 ) -> None:
     """A seat that is back under another epoch was a peer's meanwhile, who was given this delivery."""
-    await node.gate.acquire()
+    await node.slots.take()
     waiting = asyncio.create_task(node.gets())
     await asyncio.sleep(60)
     for name, value in change.items():
         setattr(node, name, value)
-    node.gate.release()
+    node.slots.give_back()
 
     outcome = await waiting
 
@@ -482,7 +492,8 @@ async def test_a_cancelled_turn_travels_on_and_frees_its_slot(node: Node) -> Non
     with pytest.raises(asyncio.CancelledError):
         await running
 
-    assert not node.gate.locked()
+    node.does = DONE
+    assert await node.gets(event(event_id="e2")) == Ack()
     assert await recorded(node) is None
 
 

@@ -10,7 +10,8 @@ import pytest
 from crewlet.base.trace import Trace
 from crewlet.events import Body, Event, new_event
 from crewlet.events.types import A2aMessage, A2aRequest, AgentSpawned, ExternalNotification, TaskAssigned
-from crewlet.inbox import LEDGERED, Reply, UnreadableTrigger, trigger_of, work_key_of
+from crewlet.inbox import LEDGERED, Reply, Trigger, UnreadableTrigger, runs_turn, trigger_of, work_key_of
+from crewlet.notify import OperatorSource, Sources
 from crewlet.testing import SeededIds
 
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -19,6 +20,11 @@ _TRACE = Trace("a" * 32, "b" * 16)
 
 def _event(body: Body, *, delegation_depth: int = 0) -> Event:
     return new_event(body, trace=_TRACE, now=_NOW, ids=SeededIds(1), delegation_depth=delegation_depth)
+
+
+def _trigger(handle: str, event: Event, *, headroom: int) -> Trigger:
+    assert runs_turn(event)
+    return trigger_of(handle, [event], Sources([OperatorSource()]), headroom=headroom)
 
 
 _BODIES: dict[str, Body] = {
@@ -35,16 +41,15 @@ _BODIES: dict[str, Body] = {
 @pytest.mark.parametrize("event_type", sorted(_BODIES))
 def test_each_ledgered_type_is_a_trigger(event_type: str) -> None:
     """The closed set of types that are recorded is exactly the set that runs a turn."""
-    trigger = trigger_of("ceo", _event(_BODIES[event_type]), headroom=24)
+    trigger = _trigger("ceo", _event(_BODIES[event_type]), headroom=24)
 
     assert set(_BODIES) == LEDGERED
-    assert trigger is not None
     assert trigger.trace == _TRACE
 
 
 def test_another_event_on_the_inbox_runs_no_turn() -> None:
     """What is no trigger is dropped, so that it never counts as worked."""
-    assert trigger_of("ceo", _event(AgentSpawned(agent_handle="ceo")), headroom=24) is None
+    assert not runs_turn(_event(AgentSpawned(agent_handle="ceo")))
 
 
 @pytest.mark.spec("S-087")
@@ -67,18 +72,16 @@ def test_an_answer_hands_on_what_the_asking_turn_owed() -> None:
         reply="engine",
     )
 
-    trigger = trigger_of("cto", _event(body, delegation_depth=1), headroom=24)
+    trigger = _trigger("cto", _event(body, delegation_depth=1), headroom=24)
 
-    assert trigger is not None
     assert (trigger.task, trigger.answers_channel, trigger.reply) == ("Plan the release", "c1", Reply.ENGINE)
     assert trigger.delegation_depth == 1
 
 
 def test_an_ask_is_answered_by_the_engine_on_its_channel() -> None:
     """Whoever is asked owes the artifact to the channel of the ask."""
-    trigger = trigger_of("cto", _event(_BODIES["a2a_request"]), headroom=3)
+    trigger = _trigger("cto", _event(_BODIES["a2a_request"]), headroom=3)
 
-    assert trigger is not None
     assert (trigger.reply, trigger.answers_channel, trigger.headroom) == (Reply.ENGINE, "c1", 3)
 
 
@@ -88,11 +91,11 @@ def test_work_whose_body_cannot_be_read_is_refused_and_not_dropped(event_type: s
     event = replace(_event(_BODIES[event_type]), data=None)
 
     with pytest.raises(UnreadableTrigger, match=event_type):
-        trigger_of("ceo", event, headroom=24)
+        _trigger("ceo", event, headroom=24)
 
 
 def test_an_obligation_of_another_release_is_refused_by_name() -> None:
     body = ExternalNotification(integration="operator", agent_handle="ceo", body="Hi", reply="carrier pigeon")
 
     with pytest.raises(UnreadableTrigger, match="carrier pigeon"):
-        trigger_of("ceo", _event(body), headroom=24)
+        _trigger("ceo", _event(body), headroom=24)

@@ -18,7 +18,7 @@ from crewlet.coordination import LEDGER, POSITIONS, KvLeases, Lease, Ledger, Sea
 from crewlet.coordination.slots import DUTIES, EPOCHS, LEASES
 from crewlet.events import Event, decode, new_event
 from crewlet.events.types import ExternalNotification
-from crewlet.inbox import Decision, RunTurn, SeatInboxParts, Trigger, TurnOutcome
+from crewlet.inbox import Decision, RunTurn, SeatInboxParts, Trigger, TurnOutcome, TurnSlots
 from crewlet.node.inbox_front import FrontWork
 from crewlet.node.mailboxes import inbox_of
 from crewlet.node.seat_admitted import SeatAdmitted
@@ -27,7 +27,7 @@ from crewlet.node.seat_parts import SeatAdmission
 from crewlet.node.seat_pausing import SeatPausing
 from crewlet.node.seat_runtime import SeatRuntime, SeatRuntimeParts
 from crewlet.node.turn_runner import TurnRunner
-from crewlet.queue import Handler, Subscription
+from crewlet.queue import BatchHandler, BatchOptions, Handler, PartitionKey, Subscription
 from crewlet.seats import Host, HostConfig, PlacedSeat
 from crewlet.testing import SeededIds, VirtualClock
 from crewlet.tools import SeatTools, ToolHost, ToolServerSpec
@@ -58,6 +58,17 @@ class Queue(MemoryQueue):
     async def subscribe(self, subscription: Subscription, handler: Handler) -> None:
         self.log.step(f"attach {_short(subscription)}")
         await super().subscribe(subscription, handler)
+
+    async def subscribe_batch(
+        self,
+        subscription: Subscription,
+        handler: BatchHandler,
+        *,
+        partition: PartitionKey,
+        options: Callable[[], BatchOptions] = BatchOptions,
+    ) -> None:
+        self.log.step(f"attach {_short(subscription)}")
+        await super().subscribe_batch(subscription, handler, partition=partition, options=options)
 
     async def detach(self, subscription: Subscription) -> None:
         was_attached = self.attached(subscription)
@@ -136,11 +147,29 @@ class Turns:
         return TurnOutcome(turn_id=TurnId(f"t-{trigger.lead.id}"), decision=Decision.DONE, finished=True)
 
 
+class SleepyClock(VirtualClock):
+    """Counts the time that the machine slept, which the loop's own clock does not."""
+
+    slept_s = 0.0
+
+    def elapsed_s(self) -> float:
+        return super().elapsed_s() + self.slept_s
+
+
+class Posture(ServingPosture):
+    """Serves unless it is told not to."""
+
+    serves = True
+
+    def admits_work(self) -> bool:
+        return self.serves
+
+
 class World:
     """A broker and a store, and the nodes that use them."""
 
     def __init__(self) -> None:
-        self.clock = VirtualClock()
+        self.clock = SleepyClock()
         self.broker = MemoryBroker(self.clock)
         self.buckets = {
             slot.name: MemoryBucket(slot, self.clock) for slot in (LEASES, DUTIES, EPOCHS, POSITIONS, LEDGER)
@@ -208,7 +237,8 @@ class SmallNode:
         )
         self.positions = world.store(POSITIONS.name)
         self.ledger = Ledger(world.store(LEDGER.name), clock)
-        self.gate = asyncio.Semaphore(slots)
+        self.slots = TurnSlots(slots)
+        self.posture = Posture()
         self.company = source(acme(), {})
         self.admitted, holds = SeatAdmitted(), SeatHolds(self.queue)
         self.pausing = SeatPausing(self.positions, self.queue, holds, clock, self._may_start)
@@ -216,10 +246,10 @@ class SmallNode:
         def inbox_parts(run_turn: RunTurn) -> SeatInboxParts:
             return SeatInboxParts(
                 admission=SeatAdmission(self.host, self.pausing),
-                posture=ServingPosture(),
+                posture=self.posture,
                 withheld=self.pausing.withheld,
                 ledger=self.ledger,
-                gate=self.gate,
+                slots=self.slots,
                 run_turn=run_turn,
                 settle=_settled,
                 publish=self.queue.publish,

@@ -134,7 +134,7 @@ async def test_an_outage_lifts_no_pause(world: World) -> None:
     assert "have not been followed" in node.pausing.trouble
 
 
-@pytest.mark.spec("S-080")
+@pytest.mark.spec("E-132", "S-080")
 async def test_a_pause_that_stops_ends_the_running_turn_at_its_next_check_for_good(world: World) -> None:
     node = world.node("a", rounds=100)
     await node.start()
@@ -189,13 +189,13 @@ async def test_a_stop_that_was_lifted_before_the_turn_looked_is_a_stop_and_spare
 async def test_a_pause_reaches_a_delivery_that_waits_for_a_slot(world: World) -> None:
     node = world.node("a", slots=1)
     await node.start()
-    await node.gate.acquire()
+    await node.slots.take()
     await world.mail("m1")
     await asyncio.sleep(0.1)
 
     await world.pause()
     await asyncio.sleep(0.1)
-    node.gate.release()
+    node.slots.give_back()
     await asyncio.sleep(1.0)
     kept = world.waiting()
     await world.pauses.lift("ceo")

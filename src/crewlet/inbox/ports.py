@@ -1,0 +1,87 @@
+"""What a seat's inbox stands on: who holds the seat, what was worked, what runs a turn, and who is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from crewlet.base.clock import Clock
+from crewlet.base.fence import Fence, Posture
+from crewlet.base.ids import Ids
+from crewlet.events import Event
+from crewlet.inbox.contract import RunTurn, Trigger, TurnOutcome
+from crewlet.inbox.turn_slots import TurnSlots
+from crewlet.notify import Sources
+from crewlet.queue import Defer
+
+__all__ = ["Admission", "CompletionLedger", "NoRefusal", "Publish", "Refusal", "SeatInboxParts", "Settle"]
+
+Publish = Callable[[str, Event], Awaitable[Event]]
+Settle = Callable[[Trigger, TurnOutcome], Awaitable[None]]
+"""Called once a trigger is done with, before it is recorded: hands the artifact to whoever is owed it. Repeatable."""
+
+
+class Admission(Protocol):
+    """Whether a turn of the seat may start here, now."""
+
+    def may_start(self, handle: str) -> int | None:
+        """The epoch to run under, or ``None``."""
+        ...
+
+    def fence(self, handle: str, epoch: int) -> Fence:
+        """The fence of that grant."""
+        ...
+
+
+class CompletionLedger(Protocol):
+    """What has been worked already, fleet-wide; fails open both ways."""
+
+    async def worked(self, handle: str, ids: list[str]) -> frozenset[str]:
+        """Those of ``ids`` that are recorded."""
+        ...
+
+    async def record(self, handle: str, ids: list[str], *, turn_id: str, outcome: str) -> None:
+        """Record ``ids`` as worked."""
+        ...
+
+
+class Refusal(Protocol):
+    """A reason why a seat's mail has to wait at the broker, which takes its own hold on the inbox before it says so."""
+
+    async def refuses(self, handle: str) -> Defer | None:
+        """Why no turn of the seat may start just now, or ``None``. Raises nothing that it can help."""
+        ...
+
+
+class NoRefusal:
+    """Nothing speaks against it."""
+
+    async def refuses(self, handle: str) -> Defer | None:
+        """Never."""
+        await asyncio.sleep(0)
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeatInboxParts:
+    """What a seat's inbox stands on; the slots are the node's, shared by all its seats.
+
+    ``withheld``: why no turn of a seat may start just now, empty where nothing speaks against it. ``holds`` and
+    ``park`` say it too, and hold the inbox meanwhile; the park also says what becomes of a turn whose budget ran out.
+    """
+
+    admission: Admission
+    posture: Posture
+    withheld: Callable[[str], str] = lambda _: ""
+    holds: Refusal = field(default_factory=NoRefusal)
+    park: Refusal = field(default_factory=NoRefusal)
+    ledger: CompletionLedger
+    slots: TurnSlots
+    run_turn: RunTurn
+    settle: Settle
+    publish: Publish
+    sources: Sources = field(default_factory=Sources)
+    clock: Clock
+    ids: Ids

@@ -1,0 +1,88 @@
+"""What a seat's inbox tells of its triggers: those that run no turn, and those that were merged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID, uuid5
+
+import structlog
+
+from crewlet import topics
+from crewlet.base.errors import CrewletError
+from crewlet.base.trace import child_of
+from crewlet.events import Event, new_event
+from crewlet.events.types import ExternalNotification, NotificationsCoalesced, TurnTriggerSkipped
+from crewlet.inbox.contract import Trigger
+from crewlet.inbox.ports import SeatInboxParts
+from crewlet.inbox.triggers import work_key_of
+
+__all__ = ["TriggerNews"]
+
+_log = structlog.get_logger(__name__)
+_MERGES = UUID("b5a2c9d4-6a0e-5b5f-8a51-3a0f9f0e2d77")
+
+
+class TriggerNews:
+    """Publishes them. What cannot be told is logged: by then it is decided what becomes of a trigger."""
+
+    def __init__(self, handle: str, parts: SeatInboxParts) -> None:
+        self._handle = handle
+        self._parts = parts
+
+    async def skipped(
+        self, event: Event, reason: str, *, detail: str, turn_id: str = "", abandoned: bool = False
+    ) -> None:
+        """One trigger runs no turn, or none any more."""
+        _log.info("turn_trigger_skipped", seat=self._handle, trigger=event.id, reason=reason)
+        await self._publish(
+            new_event(
+                TurnTriggerSkipped(
+                    agent_handle=self._handle,
+                    trigger_id=event.id,
+                    reason=reason,
+                    detail=detail,
+                    turn_id=turn_id,
+                    work_key=work_key_of([event.id]),
+                    abandoned=abandoned,
+                ),
+                trace=child_of(event.trace, self._parts.ids),
+                now=self._parts.clock.now(),
+                ids=self._parts.ids,
+                source=self._handle,
+            )
+        )
+
+    async def given_up(self, events: Sequence[Event], reason: str, *, detail: str, turn_id: str = "") -> None:
+        """None of these comes back, and none is worked."""
+        for event in events:
+            await self.skipped(event, reason, detail=detail, turn_id=turn_id, abandoned=True)
+
+    async def coalesced(self, trigger: Trigger) -> None:
+        """Several events are one trigger; told once, however often they come again together (E-105)."""
+        if trigger.digest is None or not isinstance(trigger.digest.data, ExternalNotification):
+            return
+        body = trigger.digest.data
+        await self._publish(
+            new_event(
+                NotificationsCoalesced(
+                    agent_handle=self._handle,
+                    integration=body.integration,
+                    partition_key=body.partition_key,
+                    work_key=trigger.work_key,
+                    trigger_ids=tuple(event.id for event in trigger.events),
+                    senders=tuple(dict.fromkeys(said.sender for said in body.messages if said.sender)),
+                ),
+                trace=child_of(trigger.trace, self._parts.ids),
+                now=self._parts.clock.now(),
+                ids=self._parts.ids,
+                event_id=str(uuid5(_MERGES, trigger.work_key)),
+                source=self._handle,
+            )
+        )
+
+    async def _publish(self, event: Event) -> None:
+        try:
+            await self._parts.publish(topics.event_topic(event.type), event)
+        except CrewletError as error:
+            # What becomes of the trigger is decided; a run again, for the sake of this news, would undo that.
+            _log.warning(f"{event.type}_lost", seat=self._handle, error=str(error))
