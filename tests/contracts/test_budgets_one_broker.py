@@ -9,6 +9,7 @@ import pytest
 from crewlet.testing.clusters import Cluster
 from crewlet.testing.contracts import budgets as budgets_suite
 from crewlet.testing.contracts.record_on_jetstream import JetStreamRecords
+from tests.contracts.binding import bound
 
 pytestmark = pytest.mark.slow
 
@@ -21,31 +22,4 @@ async def budgets(one_broker: Cluster) -> AsyncIterator[budgets_suite.BudgetRig]
         await rig.close()
 
 
-class TestBudgetCounting(budgets_suite.BudgetCounting): ...
-
-
-class TestBudgetGate(budgets_suite.BudgetGate): ...
-
-
-class TestBudgetRefusals(budgets_suite.BudgetRefusals): ...
-
-
-class TestBudgetMarks(budgets_suite.BudgetMarks): ...
-
-
-class TestBudgetTurning(budgets_suite.BudgetTurning): ...
-
-
-class TestBudgetCompletion(budgets_suite.BudgetCompletion): ...
-
-
-class TestBudgetLaneEnds(budgets_suite.BudgetLaneEnds): ...
-
-
-class TestBudgetOutages(budgets_suite.BudgetOutages): ...
-
-
-class TestBudgetHalves(budgets_suite.BudgetHalves): ...
-
-
-class TestBudgetContention(budgets_suite.BudgetContention): ...
+globals().update(bound(budgets_suite.BUDGET_SUITE, module=__name__))

@@ -8,16 +8,9 @@ import pytest
 
 from crewlet.testing.clusters import Cluster
 from crewlet.testing.contracts import RecordHarness
+from crewlet.testing.contracts.fleet_slots import FLEET_SLOTS
 from crewlet.testing.contracts.record_on_jetstream import ClusterRecords
-from crewlet.testing.contracts.slot_claims import DeliveryClaimPromises
-from crewlet.testing.contracts.slot_config import ConfigPointerPromises
-from crewlet.testing.contracts.slot_cooldowns import CooldownPromises
-from crewlet.testing.contracts.slot_custody import CustodyPromises
-from crewlet.testing.contracts.slot_fires import FirePromises
-from crewlet.testing.contracts.slot_follows import FollowPromises
-from crewlet.testing.contracts.slot_rate import RateValvePromises
-from crewlet.testing.contracts.slot_rebases import RebasePromises
-from crewlet.testing.contracts.slot_status import NodeStatusPromises
+from tests.contracts.binding import bound
 
 pytestmark = [pytest.mark.slow, pytest.mark.cluster]
 
@@ -28,28 +21,4 @@ async def records(three_members: Cluster) -> AsyncIterator[RecordHarness]:
         yield harness
 
 
-class TestConfigPointer(ConfigPointerPromises): ...
-
-
-class TestNodeStatus(NodeStatusPromises): ...
-
-
-class TestDeliveryClaim(DeliveryClaimPromises): ...
-
-
-class TestRateValve(RateValvePromises): ...
-
-
-class TestCooldown(CooldownPromises): ...
-
-
-class TestFire(FirePromises): ...
-
-
-class TestRebase(RebasePromises): ...
-
-
-class TestFollow(FollowPromises): ...
-
-
-class TestCustody(CustodyPromises): ...
+globals().update(bound(FLEET_SLOTS, module=__name__))

@@ -8,6 +8,7 @@ import pytest
 
 from crewlet.testing import contracts
 from crewlet.testing.contracts.lease_on_memory import LocalLeases
+from tests.contracts.binding import bound
 from tests.contracts.capabilities import skip_where_absent
 
 pytestmark = pytest.mark.virtual_time
@@ -20,34 +21,4 @@ async def leases(request: pytest.FixtureRequest) -> AsyncIterator[contracts.Leas
         yield harness
 
 
-class TestTenures(contracts.Tenures): ...
-
-
-class TestRenewals(contracts.Renewals): ...
-
-
-class TestReleases(contracts.Releases): ...
-
-
-class TestHeldLeases(contracts.HeldLeases): ...
-
-
-class TestLeaseNames(contracts.LeaseNames): ...
-
-
-class TestDutyLeases(contracts.DutyLeases): ...
-
-
-class TestFailedClaims(contracts.FailedClaims): ...
-
-
-class TestStoppedClaims(contracts.StoppedClaims): ...
-
-
-class TestFailedReleases(contracts.FailedReleases): ...
-
-
-class TestProtocolGates(contracts.ProtocolGates): ...
-
-
-class TestSuccessorsFields(contracts.SuccessorsFields): ...
+globals().update(bound(contracts.LEASE_SUITE, module=__name__))

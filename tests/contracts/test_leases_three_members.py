@@ -10,6 +10,7 @@ from crewlet.testing import contracts
 from crewlet.testing.clusters import Cluster
 from crewlet.testing.contracts.lease_on_records import StoredLeases
 from crewlet.testing.contracts.record_on_jetstream import ClusterRecords
+from tests.contracts.binding import bound
 
 pytestmark = [pytest.mark.slow, pytest.mark.cluster]
 
@@ -20,34 +21,4 @@ async def leases(three_members: Cluster) -> AsyncIterator[contracts.LeaseHarness
         yield harness
 
 
-class TestTenures(contracts.Tenures): ...
-
-
-class TestRenewals(contracts.Renewals): ...
-
-
-class TestReleases(contracts.Releases): ...
-
-
-class TestHeldLeases(contracts.HeldLeases): ...
-
-
-class TestLeaseNames(contracts.LeaseNames): ...
-
-
-class TestDutyLeases(contracts.DutyLeases): ...
-
-
-class TestFailedClaims(contracts.FailedClaims): ...
-
-
-class TestStoppedClaims(contracts.StoppedClaims): ...
-
-
-class TestFailedReleases(contracts.FailedReleases): ...
-
-
-class TestProtocolGates(contracts.ProtocolGates): ...
-
-
-class TestSuccessorsFields(contracts.SuccessorsFields): ...
+globals().update(bound(contracts.LEASE_SUITE, module=__name__))

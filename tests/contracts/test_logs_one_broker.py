@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from crewlet.testing.clusters import Cluster
-from crewlet.testing.contracts import log_appends, log_reads, log_unheard
 from crewlet.testing.contracts.log_harness import LogHarness
 from crewlet.testing.contracts.log_on_jetstream import JetStreamLogs
+from crewlet.testing.contracts.logs import LOG_SUITE
+from tests.contracts.binding import bound
 from tests.contracts.capabilities import skip_where_absent
 
 pytestmark = pytest.mark.slow
@@ -22,22 +23,4 @@ async def logs(one_broker: Cluster, request: pytest.FixtureRequest) -> AsyncIter
         yield harness
 
 
-class TestLogAppends(log_appends.LogAppends): ...
-
-
-class TestFullLogs(log_appends.FullLogs): ...
-
-
-class TestLogReads(log_reads.LogReads): ...
-
-
-class TestLogRemains(log_reads.LogRemains): ...
-
-
-class TestLogTrims(log_reads.LogTrims): ...
-
-
-class TestUnheardAppends(log_unheard.UnheardAppends): ...
-
-
-class TestLostLogs(log_unheard.LostLogs): ...
+globals().update(bound(LOG_SUITE, module=__name__))

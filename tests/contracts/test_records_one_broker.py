@@ -9,6 +9,7 @@ import pytest
 from crewlet.testing import contracts
 from crewlet.testing.clusters import Cluster
 from crewlet.testing.contracts.record_on_jetstream import JetStreamRecords
+from tests.contracts.binding import bound
 from tests.contracts.capabilities import skip_where_absent
 
 pytestmark = pytest.mark.slow
@@ -21,46 +22,4 @@ async def records(one_broker: Cluster, request: pytest.FixtureRequest) -> AsyncI
         yield harness
 
 
-class TestRecordWrites(contracts.RecordWrites): ...
-
-
-class TestRevisions(contracts.Revisions): ...
-
-
-class TestRemovals(contracts.Removals): ...
-
-
-class TestListings(contracts.Listings): ...
-
-
-class TestListingsUnderChange(contracts.ListingsUnderChange): ...
-
-
-class TestWatchAnswers(contracts.WatchAnswers): ...
-
-
-class TestWatches(contracts.Watches): ...
-
-
-class TestWatchEnds(contracts.WatchEnds): ...
-
-
-class TestMarkers(contracts.Markers): ...
-
-
-class TestAges(contracts.Ages): ...
-
-
-class TestStoreTimes(contracts.StoreTimes): ...
-
-
-class TestUnknowns(contracts.Unknowns): ...
-
-
-class TestLostReplies(contracts.LostReplies): ...
-
-
-class TestLateWrites(contracts.LateWrites): ...
-
-
-class TestHistories(contracts.Histories): ...
+globals().update(bound(contracts.RECORD_SUITE, module=__name__))
