@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from crewlet.testing.clusters import free_ports
 from crewlet.testing.engine_files import EngineFiles, write_engine_files
 from crewlet.testing.engines import Engine
+from crewlet.testing.ports import free_ports
 from crewlet.testing.waiting import wait_until
 from tests.e2e.companies import ECHO, company, role, scripted, write_script
 
@@ -118,7 +118,7 @@ async def all_held(engine: Engine, among: set[str], *, timeout_s: float) -> dict
     return seen
 
 
-@pytest.mark.spec("E-010", "S-218")
+@pytest.mark.spec("E-010", "S-175", "S-218")
 async def test_three_processes_are_one_company_and_a_message_through_any_of_them_is_answered_once(
     fleet: list[Engine],
 ) -> None:

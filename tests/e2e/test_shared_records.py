@@ -29,7 +29,7 @@ async def worked(engine: Engine) -> None:
     assert message["answer"] == "You said: Hello"
 
 
-@pytest.mark.spec("C-209", "C-210")
+@pytest.mark.spec("C-209", "C-210", "S-211", "S-216")
 async def test_a_node_that_is_alone_keeps_its_leases_to_itself_and_every_other_record_over_a_restart(
     tmp_path: Path,
 ) -> None:
@@ -38,10 +38,11 @@ async def test_a_node_that_is_alone_keeps_its_leases_to_itself_and_every_other_r
         await worked(first)
         done = await keys(first, "ledger", "ceo")
         held = [await keys(first, slot, kind) for slot in ("leases", "epochs") for kind in ("seat", "node")]
+        seats = (await first.api.get("/health"))["seats"]
         await first.kill()
 
     async with running_engine(files) as second:
-        assert (len(done), held) == (1, [[]] * 4)
+        assert (len(done), held, seats) == (1, [[]] * 4, ["ceo"])
         assert await keys(second, "ledger", "ceo") == done
         assert await keys(second, "mailboxes", "seat") == ["seat.ceo"]
 

@@ -58,7 +58,7 @@ async def test_a_seat_that_is_given_up_while_it_opens_leaves_nothing(host: ToolH
     assert host.status() == []
 
 
-@pytest.mark.spec("C-192", "C-193")
+@pytest.mark.spec("C-192", "C-193", "C-194")
 async def test_the_status_counts_instances_and_names_one_failure_in_240_bytes(host: ToolHost) -> None:
     await host.open_seat(CEO, [odd("mine", shared=False)])
     await host.open_seat(CTO, [odd("mine", "exits", shared=False, cwd="/no/such/folder")])

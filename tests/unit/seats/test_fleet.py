@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -80,7 +80,15 @@ class Company:
         self.stores: dict[str, list[MemoryRecordStore]] = {}
         self._clock = clock
 
-    async def node(self, name: str, company: Sequence[PlacedSeat], *, protocol: int = 4, **about: object) -> Host:
+    async def node(
+        self,
+        name: str,
+        company: Sequence[PlacedSeat],
+        *,
+        protocol: int = 4,
+        withheld: Callable[[], str] = str,
+        **about: object,
+    ) -> Host:
         incarnation = f"{name}:{len(self.hosts)}"
         stores = [MemoryRecordStore(bucket) for bucket in self.buckets]
         leases = KvLeases(
@@ -93,7 +101,7 @@ class Company:
         )
         hooks = Hooks(incarnation, self.attachments)
         config = HostConfig(owner=incarnation, node_id=name, ttl_s=_TTL_S, **about)  # pyright: ignore[reportArgumentType]
-        host = Host(leases=leases, hooks=hooks, clock=self._clock, config=config)
+        host = Host(leases=leases, hooks=hooks, clock=self._clock, config=config, withheld=withheld)
         self.hosts[incarnation], self.hooks[incarnation], self.leases[incarnation] = host, hooks, leases
         self.stores[incarnation] = stores
         await host.start(company)

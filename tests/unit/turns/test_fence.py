@@ -90,7 +90,7 @@ async def test_a_moved_turn_that_wrote_outside_is_an_outcome_and_does_not_come_b
     assert (stage.completed.redelivered, stage.completed.failed) == (False, True)
 
 
-@pytest.mark.spec("S-080")
+@pytest.mark.spec("E-132", "S-080")
 async def test_a_person_who_stops_the_turn_finishes_it_without_a_failure() -> None:
     stage = Stage(executor=two_calls(), tools=[PlayedTool("read"), PlayedTool("write")])
     stop = StoppedByPerson("stopped by ada", by="operator:ada", by_seat="ada", reason="wrong customer")
