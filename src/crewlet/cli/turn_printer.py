@@ -124,13 +124,22 @@ def _fallback(event: Mapping[str, Any]) -> str:
 
 
 def _turn_completed(event: Mapping[str, Any]) -> str:
-    tokens = int(event.get("input_tokens", 0)) + int(event.get("output_tokens", 0))
     if event.get("redelivered"):
         return f"broke off ({event.get('error_kind') or event.get('error')}); the trigger comes back"
     if event.get("failed"):
         return f"failed: {event.get('error') or event.get('error_kind')}"
     waiting = "; waits for a colleague" if event.get("asks") else ""
-    return f"ended the turn: {event.get('decision')}, {tokens} tokens{waiting}"
+    return f"ended the turn: {event.get('decision')}, {_spent(event)}{waiting}"
+
+
+def _spent(event: Mapping[str, Any]) -> str:
+    """Tokens and money; a script costs none, and of a real model's reply the price may not be known."""
+    tokens = int(event.get("input_tokens", 0)) + int(event.get("output_tokens", 0))
+    cost = cast("float | None", event.get("cost_usd"))
+    if cost is not None:
+        return f"{tokens} tokens, ${cost:.4f}"
+    is_free = not tokens or event.get("execute_model") == "scripted"
+    return f"{tokens} tokens" if is_free else f"{tokens} tokens, cost unknown"
 
 
 def _clip(text: object, limit: int) -> str:

@@ -48,6 +48,7 @@ class WireReply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cache_write_tokens: int = 0
     model: str = ""
     provider_key: str = ""
+    cost_usd: float | None = None
     refusal_category: str = ""
     refusal_explanation: str = ""
 
@@ -157,6 +158,7 @@ def wire_reply(reply: ModelReply) -> WireReply:
         cache_write_tokens=usage.cache_write_tokens,
         model=reply.model,
         provider_key=reply.provider_key,
+        cost_usd=reply.cost_usd,
         refusal_category=reply.refusal_category,
         refusal_explanation=reply.refusal_explanation,
     )
@@ -175,6 +177,7 @@ def read_reply(wire: WireReply) -> ModelReply:
         usage=Usage(wire.input_tokens, wire.output_tokens, wire.cache_read_tokens, wire.cache_write_tokens),
         model=wire.model,
         provider_key=wire.provider_key,
+        cost_usd=wire.cost_usd,
         refusal_category=wire.refusal_category,
         refusal_explanation=wire.refusal_explanation,
     )

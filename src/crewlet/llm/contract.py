@@ -144,7 +144,10 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What one call brought. A refusal is a reply, not an error: it is billed and recorded."""
+    """What one call brought. A refusal is a reply, not an error: it is billed and recorded.
+
+    ``cost_usd`` is ``None`` where the price is not known; a script's has none.
+    """
 
     message: AssistantMessage
     stop_reason: StopReason
@@ -153,6 +156,7 @@ class ModelReply:
     provider_key: str
     refusal_category: str = ""
     refusal_explanation: str = ""
+    cost_usd: float | None = None
 
 
 class ModelFailure(CrewletError):

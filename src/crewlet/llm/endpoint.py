@@ -21,6 +21,7 @@ from crewlet.base.clock import Clock
 from crewlet.base.errors import CrewletError
 from crewlet.llm.contract import FailureKind, ModelFailure, ModelReply, ModelRequest, OnDelta
 from crewlet.llm.failures import failure_of, refuses_streaming
+from crewlet.llm.prices import PriceList
 from crewlet.llm.provider_config import ProviderConfig
 from crewlet.llm.transcript import parameters_of, reply_of, to_vendor
 from crewlet.llm.wires import (
@@ -77,6 +78,7 @@ class Endpoint:
         self._config = config
         self._secrets = tuple(secrets)
         self._clock = clock
+        self._prices = PriceList(config)
         self._manner = _Manner(first_wire(config))
         self._http = http_client(config)
         self._http.event_hooks["response"].append(_note_answer)
@@ -114,7 +116,11 @@ class Endpoint:
             finally:
                 _answer.reset(token)
         reply = reply_of(
-            response, provider_key=self._config.key, backend=self._backend(manner), model=self._config.model
+            response,
+            provider_key=self._config.key,
+            backend=self._backend(manner),
+            model=self._config.model,
+            cost_usd=self._cost_usd(response),
         )
         if on_delta is not None and streamed is None and reply.message.text:
             on_delta(reply.message.text)
@@ -174,6 +180,10 @@ class Endpoint:
             self._models = {secret: model_for(config, wire, secret=secret, http=self._http) for secret in self._models}
         self._manner = _Manner(wire, streams=before.streams and simpler.streams)
         _log.info("llm_negotiated_down", provider=config.key, wire=wire, streams=self._manner.streams)
+
+    def _cost_usd(self, response: ModelResponse) -> float | None:
+        model = response.model_name or self._config.model
+        return self._prices.cost_usd(model, response.usage, self._clock.now())
 
     def _failed(self, error: Exception) -> ModelFailure:
         return failure_of(

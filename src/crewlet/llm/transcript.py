@@ -109,7 +109,9 @@ def _tool_of(tool: ToolSpec, *, strict: bool | None) -> ToolDefinition:
     )
 
 
-def reply_of(response: ModelResponse, *, provider_key: str, backend: str, model: str) -> ModelReply:
+def reply_of(
+    response: ModelResponse, *, provider_key: str, backend: str, model: str, cost_usd: float | None = None
+) -> ModelReply:
     """The vendor's response in neutral form, with its own blocks kept beside."""
     message = AssistantMessage(
         text="".join(part.content for part in response.parts if isinstance(part, TextPart)),
@@ -133,6 +135,7 @@ def reply_of(response: ModelResponse, *, provider_key: str, backend: str, model:
         ),
         model=response.model_name or model,
         provider_key=provider_key,
+        cost_usd=cost_usd,
         refusal_category=str(details.get("refusal_category", "")),
         refusal_explanation=str(details.get("refusal", "")),
     )

@@ -136,7 +136,8 @@ class MailboxView:
 class TurnView:
     """One run: which seat, what woke it, and how it stands.
 
-    ``state`` is ``running``, ``done``, ``skipped``, ``failed``, ``stopped`` or ``redelivered``.
+    ``state`` is ``running``, ``done``, ``skipped``, ``failed``, ``stopped`` or ``redelivered``. ``cost_usd`` is
+    ``None`` where a price is not known, before the end too.
     """
 
     turn_id: str
@@ -150,6 +151,8 @@ class TurnView:
     error: str
     error_kind: str
     asks: tuple[str, ...]
+    tokens: int = 0
+    cost_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

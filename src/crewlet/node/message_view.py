@@ -116,6 +116,8 @@ def _turn_view(of_turn: Sequence[Event]) -> TurnView:
         error="" if done is None else done.error,
         error_kind="" if done is None else done.error_kind,
         asks=() if done is None else done.asks,
+        tokens=0 if done is None else done.input_tokens + done.output_tokens,
+        cost_usd=None if done is None else done.cost_usd,
     )
 
 

@@ -35,7 +35,10 @@ class TurnCursor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnRow:
-    """One run. ``duration_ms`` sums its segments; the tokens are those of its phases as far as they have ended."""
+    """One run. ``duration_ms`` sums its segments; the tokens are those of its phases as far as they have ended.
+
+    ``cost_usd`` is ``None`` where it is not known, before the end too.
+    """
 
     turn_id: str
     started_at: datetime
@@ -54,6 +57,7 @@ class TurnRow:
     output_tokens: int
     cache_read_tokens: int
     cache_write_tokens: int
+    cost_usd: float | None
     duration_ms: int
     failed: bool
     stopped: bool
@@ -142,6 +146,7 @@ def fold_turn(turn_id: str, started_at: datetime, events: Sequence[Event], ended
         output_tokens=sum(phase.output_tokens for phase in ended),
         cache_read_tokens=sum(phase.cache_read_tokens for phase in ended),
         cache_write_tokens=sum(phase.cache_write_tokens for phase in ended),
+        cost_usd=end.cost_usd,
         duration_ms=sum(body.duration_ms for body in ends),
         failed=end.failed or breach is not None,
         stopped=end.stopped,

@@ -119,6 +119,7 @@ class Asking:
     def _keep_sums(self, reply: ModelReply) -> None:
         scope = self._scope
         scope.usage += reply.usage
+        scope.cost = scope.cost.plus(reply.cost_usd)
         scope.models[self._plan.phase], scope.provider_key = reply.model, reply.provider_key
         self._view.model = reply.model
 

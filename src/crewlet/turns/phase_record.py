@@ -17,6 +17,7 @@ from crewlet.events.types import (
     TriggerSummary,
 )
 from crewlet.llm import ModelReply, Usage
+from crewlet.turns.cost import NO_COST, Cost
 from crewlet.turns.turn_events import OfTurn
 
 __all__ = ["PhaseClosing", "PhaseRecord", "lean"]
@@ -50,6 +51,7 @@ class PhaseRecord:
     model: str = ""
     provider_key: str = ""
     usage: Usage = field(default_factory=Usage)
+    cost: Cost = NO_COST
     rounds: list[PhaseRound] = field(default_factory=list[PhaseRound])
     narration: list[RoundNarration] = field(default_factory=list[RoundNarration])
     executions: list[ToolExecution] = field(default_factory=list[ToolExecution])
@@ -60,6 +62,7 @@ class PhaseRecord:
         message, usage = reply.message, reply.usage
         self.model, self.provider_key = reply.model, reply.provider_key
         self.usage += usage
+        self.cost = self.cost.plus(reply.cost_usd)
         self.rounds.append(
             PhaseRound(
                 round=round_num,
@@ -70,6 +73,7 @@ class PhaseRecord:
                 output_tokens=usage.output_tokens,
                 cache_read_tokens=usage.cache_read_tokens,
                 cache_write_tokens=usage.cache_write_tokens,
+                cost_usd=reply.cost_usd,
                 tool_calls=len(message.calls),
                 stop_reason=str(reply.stop_reason),
             )
@@ -117,9 +121,10 @@ class PhaseRecord:
             max_rounds=self.max_rounds,
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
-            total_tokens=usage.input_tokens + usage.output_tokens,
+            total_tokens=usage.total,
             cache_read_tokens=usage.cache_read_tokens,
             cache_write_tokens=usage.cache_write_tokens,
+            cost_usd=self.cost.said,
             system_prompt=self.system,
             user_prompt=self.user,
             response=self.response,

@@ -116,6 +116,23 @@ def test_a_line_for_each_step() -> None:
 
 
 @pytest.mark.parametrize(
+    ("spent", "says"),
+    [
+        ({"cost_usd": 0.03154, "execute_model": "m"}, "1200 tokens, $0.0315"),
+        ({"cost_usd": 0.0, "execute_model": "m"}, "1200 tokens, $0.0000"),
+        ({"execute_model": "m"}, "1200 tokens, cost unknown"),
+        ({"execute_model": "scripted"}, "1200 tokens"),
+    ],
+)
+def test_a_turn_says_what_it_cost_or_that_nobody_knows(spent: dict[str, Any], says: str) -> None:
+    tokens = {"input_tokens": 1000, "output_tokens": 200}
+
+    shown = printed({"type": "agent_turn_completed", "agent_handle": "ceo", "decision": "done", **tokens, **spent})
+
+    assert shown.strip() == f"ceo  ended the turn: done, {says}"
+
+
+@pytest.mark.parametrize(
     ("completed", "says"),
     [
         ({"failed": True, "redelivered": True, "error_kind": "llm_unavailable"}, "the trigger comes back"),

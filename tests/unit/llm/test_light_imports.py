@@ -15,7 +15,7 @@ model = ScriptedModel("offline", parse_script("replies: [{say: hi}]"))
 asyncio.run(model.complete(ModelRequest("", (UserMessage("hi"),))))
 claude = ProviderConfig(key="claude", type="anthropic", model="m", api_keys=("${K}",))
 asyncio.run(build_models([claude], resolve=lambda text: "k", clock=SystemClock()).aclose())
-heavy = ("pydantic_ai", "openai", "anthropic", "httpx", "httpx2")
+heavy = ("pydantic_ai", "genai_prices", "openai", "anthropic", "httpx", "httpx2")
 print([name for name in heavy if name in sys.modules])
 """
 

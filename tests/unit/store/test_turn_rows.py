@@ -74,7 +74,9 @@ async def test_a_finished_turn_is_one_row(log: EventLog) -> None:
         _phase("execute", 100),
         AgentPhaseStarted(turn_id="t1", agent_handle="ceo", phase="review"),
         _phase("review", 10),
-        AgentTurnCompleted(turn_id="t1", decision="delivered", execute_model="example-model", duration_ms=4200),
+        AgentTurnCompleted(
+            turn_id="t1", decision="delivered", execute_model="example-model", cost_usd=0.5, duration_ms=4200
+        ),
     )
 
     assert await _only(log) == TurnRow(
@@ -95,6 +97,7 @@ async def test_a_finished_turn_is_one_row(log: EventLog) -> None:
         output_tokens=112,
         cache_read_tokens=114,
         cache_write_tokens=116,
+        cost_usd=0.5,
         duration_ms=4200,
         failed=False,
         stopped=False,

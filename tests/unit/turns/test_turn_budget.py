@@ -12,7 +12,7 @@ from crewlet.base.errors import Unavailable
 from crewlet.events.types import TurnBudgetExhausted
 from crewlet.inbox import Decision
 from crewlet.turns import BudgetExhausted, RefusedWindow, Spent, TurnSetup
-from tests.unit.turns.turn_kit import PlayedModel, PlayedTool, Stage, call, says, submits
+from tests.unit.turns.turn_kit import PlayedModel, PlayedTool, Stage, call, reviews, says, submits
 
 pytestmark = pytest.mark.virtual_time
 
@@ -112,3 +112,33 @@ async def test_each_reply_is_charged_once_under_the_turns_id_and_its_number() ->
     outcome = await stage.run()
 
     assert [(each.lane, each.number) for each in stage.meter.charged] == [(outcome.turn_id, n) for n in (1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("costs", "execute", "whole"),
+    [((0.25, 0.5, 1.0), 0.75, 1.75), ((0.25, None, 1.0), None, None), ((0.0, 0.0, 0.0), 0.0, 0.0)],
+)
+async def test_a_turn_costs_what_its_replies_cost_and_an_unknown_price_makes_it_unknown(
+    costs: tuple[float | None, ...], execute: float | None, whole: float | None
+) -> None:
+    first, second, last = costs
+    stage = Stage(
+        executor=PlayedModel(replace(says("", call("look")), cost_usd=first), replace(submits(), cost_usd=second)),
+        reviewer=PlayedModel(replace(reviews(), cost_usd=last)),
+        tools=[PlayedTool("look")],
+    )
+
+    await stage.run()
+
+    assert stage.phase("execute").cost_usd == execute
+    assert [each.cost_usd for each in stage.phase("execute").rounds] == [first, second]
+    assert stage.phase("review").cost_usd == last
+    assert stage.completed.cost_usd == whole
+
+
+async def test_a_turn_that_asked_no_model_has_no_cost() -> None:
+    stage = Budgeted(meter=Counting(admissions=(BudgetExhausted((WINDOW,)),)))
+
+    await stage.run()
+
+    assert stage.completed.cost_usd is None
