@@ -39,6 +39,7 @@ cluster: setup  ## every promise on three broker members, with changes of leader
 	CREWLET_FULL_PROGRAMS=1 $(BIN)/python -m pytest tests/contracts -m cluster
 	CREWLET_FULL_PROGRAMS=1 $(BIN)/python -m pytest tests/contracts/test_queue_programs.py -k and_on_a_broker
 	CREWLET_FULL_PROGRAMS=1 $(BIN)/python -m pytest tests/contracts/test_lease_programs.py
+	CREWLET_FULL_PROGRAMS=1 $(BIN)/python -m pytest tests/contracts/test_log_programs.py -k of_a_broker
 
 sim: setup  ## the full simulation of the event queue; writes tests/sim/results/queue.json
 	$(BIN)/python -m tests.sim.campaign

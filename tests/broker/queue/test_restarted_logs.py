@@ -16,6 +16,7 @@ from crewlet.base import limits
 from crewlet.queue import LogRecord, Superseded, Tail
 from crewlet.testing.brokers import connected_wire, running_broker
 from crewlet.testing.ids import SeededIds
+from crewlet.testing.waiting import wait_until
 from tests.broker.queue.rig import SCALED
 
 pytestmark = pytest.mark.slow
@@ -85,3 +86,25 @@ async def test_a_large_append_is_read_as_it_was_under_the_settings_that_ship(tmp
     assert info is not None
     assert info.state.messages == 5
     assert (info.config.max_age, info.config.discard) == (ns(limits.JOURNAL_RETENTION_S), "new")
+
+
+async def test_what_is_older_than_its_age_goes_the_newest_too_and_no_sequence_comes_again(tmp_path: Path) -> None:
+    async with running_broker(store_dir=tmp_path, sync_interval_s=60.0) as broker, connected_wire(broker) as wire:
+        api = JetStream(wire)
+        queue = JetStreamQueue(wire, api, node="one", config=SCALED, storage=broker.storage)
+        await queue.start()
+        await api.stream_change(topics.STREAM_JOURNAL, {"max_age": ns(0.3), "duplicate_window": ns(0.3)})
+        log = JetStreamLog(api, ids=SeededIds())
+        first = await log.append(SEAT, one("a"), expected=0)
+
+        async def is_gone() -> bool:
+            return await log.tail(SEAT) == Tail(0)
+
+        await wait_until(is_gone, what="a log that is over")
+        with pytest.raises(Superseded) as refused:
+            await log.append(SEAT, one("b"), expected=first)
+        again = await log.append(SEAT, one("b"), expected=0)
+        await queue.close()
+
+    assert refused.value.tail == Tail(0)
+    assert again > first

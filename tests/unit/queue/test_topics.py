@@ -34,6 +34,17 @@ def test_the_fleets_own_topics_have_fixed_names() -> None:
     assert topics.CONFIG_REVISION_APPLIED == "crewlet.config.revision_applied"
 
 
+def test_a_seats_journal_is_a_subject_of_its_own_where_no_mailbox_is() -> None:
+    """Nobody consumes it: what lists mailboxes has nothing to look for there."""
+    subject = topics.journal("ada")
+
+    assert subject == "crewlet.journal.ada"
+    assert topics.namespace_stream(subject) == topics.STREAM_JOURNAL
+    assert not topics.holds_mailboxes(topics.STREAM_JOURNAL)
+    with pytest.raises(ValueError, match="token"):
+        topics.journal("ada.b")
+
+
 @pytest.mark.spec("E-015")
 def test_an_event_type_is_its_topic_dots_included() -> None:
     """`turn.guard_breach` has two tokens, and the events' stream carries it like any other."""
