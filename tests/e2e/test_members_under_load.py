@@ -56,13 +56,16 @@ async def only_repeats_of(fleet: Fleet, index: int, since_s: float) -> None:
         assert abs(first.at_s - since_s) < 2.0
 
 
-async def test_a_node_that_is_stopped_past_its_leases_does_nothing_late_and_goes_on_in_the_fleet(fleet: Fleet) -> None:
-    """For less long than the watchdog's backstop waits, so that it lives on, and it is the fence that holds it."""
+@pytest.mark.parametrize(("stopped_by", "for_leases"), [(signal.SIGSTOP, 1.3), (signal.SIGTSTP, 2.0)])
+async def test_a_node_that_is_stopped_past_its_leases_does_nothing_late_and_goes_on_in_the_fleet(
+    fleet: Fleet, stopped_by: signal.Signals, for_leases: float
+) -> None:
+    """SIGSTOP for less long than the watchdog's backstop waits; Ctrl-Z for longer. It is the fence that holds it."""
     async with under_load(fleet.load, SEATS):
         await at_work(fleet)
-        fleet.engines[0].signal(signal.SIGSTOP)
+        fleet.engines[0].signal(stopped_by)
         stopped_at_s = CLOCK.elapsed_s()
-        await fleet.passed(1.3 * TTL_S)
+        await fleet.passed(for_leases * TTL_S)
         continued_at_s = CLOCK.elapsed_s()
         fleet.engines[0].signal(signal.SIGCONT)
         await fleet.shared_among(0, 1, 2)

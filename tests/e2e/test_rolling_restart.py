@@ -101,9 +101,7 @@ async def test_a_rolling_restart_under_load_answers_everything_once_and_moves_no
             return engine
 
         files = [await node_files(tmp_path, broker, f"node-{index}") for index in range(NODES)]
-        # The first makes the mailboxes; all at once, they would ask for hundreds of the same thing.
-        engines = [await started(files[0])]
-        engines += await asyncio.gather(*map(started, files[1:]))
+        engines = [*await asyncio.gather(*map(started, files))]
         await balanced(engines)
         load = Load(tmp_path / "effects", lambda: engines, pause_s=PAUSE_S)
         before = await tenures(engines[0])

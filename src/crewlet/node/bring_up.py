@@ -1,4 +1,4 @@
-"""Steps of a boot that a cluster still busy with itself may leave without an answer: tried again, for a time."""
+"""Steps of a boot that a broker busy with others, or with itself, may leave without an answer: tried for a time."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ _log = structlog.get_logger(__name__)
 
 
 def bring_up_s(stream: StreamConfig) -> float:
-    """How long a step may be tried: streams and buckets elect leaders first where members share them."""
+    """How long a step may be tried: streams and buckets elect leaders first where members share them.
+
+    A broker that is dialled may be busy with the boots of the nodes beside this one.
+    """
     shared = stream.cluster is not None or stream.replicas > 1 or stream.satellite is not None
-    return limits.BRING_UP_CLUSTERED_S if shared else 0.0
+    if shared:
+        return limits.BRING_UP_CLUSTERED_S
+    return limits.BRING_UP_DIALLED_S if stream.type == "nats" else 0.0
 
 
 async def brought_up(what: str, step: Callable[[], Awaitable[_T]], *, within_s: float) -> _T:
