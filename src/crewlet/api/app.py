@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 import crewlet
 from crewlet.api.admission import WRITES
+from crewlet.api.budget_routes import router as budget_routes
 from crewlet.api.company_routes import router as company_routes
 from crewlet.api.coordination_routes import router as coordination_routes
 from crewlet.api.event_routes import router as event_routes
@@ -77,6 +78,7 @@ def build_app(face: NodeFace, hub: Hub) -> FastAPI:
         event_routes,
         queue_routes,
         coordination_routes,
+        budget_routes,
         company_routes,
         fleet_routes,
         stream_routes,

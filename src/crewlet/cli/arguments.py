@@ -53,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     _mailboxes(commands)
     _dlq(commands)
     _coordination(commands)
+    _budgets(commands)
     _apply(commands)
     _init(commands)
     _validate(commands)
@@ -230,6 +231,16 @@ def _record_page_size(text: str) -> int:
 def _letter_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seat", default="", help="only letters of this seat")
     parser.add_argument("--topic", default="", help="only letters of this topic (* and > as in subjects)")
+
+
+def _budgets(commands: _Commands) -> None:
+    text = "Look at the token budgets. A raised ceiling (`crewlet apply`) makes room at once."
+    budgets = commands.add_parser("budgets", help=text, description=text)
+    verbs = cast("_Commands", budgets.add_subparsers(required=True, metavar="VERB"))
+    shown = _add(verbs, "show", "Show what was spent in each window.", ("budget_command", "budgets_show"))
+    shown.add_argument("--all", action="store_true", help="the windows of seats without a ceiling too")
+    shown.add_argument("--json", action="store_true", help="print JSON")
+    _node_options(shown)
 
 
 def _apply(commands: _Commands) -> None:

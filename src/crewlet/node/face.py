@@ -10,6 +10,7 @@ from typing import Protocol
 from crewlet.base.errors import CrewletError
 from crewlet.base.trace import Trace
 from crewlet.events import Event
+from crewlet.node.budget_views import BudgetsView
 from crewlet.node.company_change import AppliedCompany, CheckedCompany, CompanyView
 from crewlet.node.fleet_views import FleetView
 from crewlet.node.pause_views import PauseControl, PauseView
@@ -294,6 +295,10 @@ class NodeFace(Protocol):
 
     async def fleet(self) -> FleetView:
         """The live nodes, who runs which seat, duties, and what nobody can run. Raises ``Unavailable``."""
+        ...
+
+    async def budgets(self) -> BudgetsView:
+        """Every token budget; where the counters cannot be read, it says so and is no error."""
         ...
 
     @property

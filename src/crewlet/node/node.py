@@ -23,6 +23,7 @@ from crewlet.coordination.lease_names import resource_member
 from crewlet.coordination.slots import LEASES
 from crewlet.events import Body, Event, new_event
 from crewlet.events.types import InboundDelivery, OrgStarted, OrgStopped, RawWebhook
+from crewlet.node.budget_views import BudgetsView
 from crewlet.node.company_applying import CompanyApplying
 from crewlet.node.company_parts import CompanySource, placed_seats
 from crewlet.node.face import (
@@ -219,7 +220,9 @@ class Node(NodeFace):
     def seats(self) -> tuple[SeatView, ...]:
         """Every seat of the company."""
         parts = self._parts
-        return seat_views(parts.company.epoch(), parts.host, parts.ground.activities, parts.pausing)
+        return seat_views(
+            parts.company.epoch(), parts.host, parts.ground.activities, parts.pausing, parts.budgeting.feed.refuses
+        )
 
     async def send_message(self, handle: str, text: str, *, principal: str, parent: Trace | None = None) -> SentMessage:
         """Put a message on its way to a seat."""
@@ -321,6 +324,10 @@ class Node(NodeFace):
             reported=reported,
             paused=self._parts.pausing.every(),
         )
+
+    async def budgets(self) -> BudgetsView:
+        """Every token budget."""
+        return await self._parts.budgeting.reading.all()
 
     @property
     def records(self) -> StoredRecords:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from crewlet.base.errors import Unavailable
@@ -25,13 +26,22 @@ class KnownPauses(Protocol):
 
 
 def seat_views(
-    epoch: CompanyEpoch, host: Host, activities: SeatActivities, pauses: KnownPauses
+    epoch: CompanyEpoch,
+    host: Host,
+    activities: SeatActivities,
+    pauses: KnownPauses,
+    budget_refuses: Callable[[str], bool] = lambda _: False,
 ) -> tuple[SeatView, ...]:
-    """Every seat of the company, people included, in the document's order."""
+    """Every seat of the company, people included, in the document's order.
+
+    ``budget_refuses`` says of an agent's id whether a window that its tokens count in has no room.
+    """
     held, unplaced = frozenset(host.held()), frozenset(seat.handle for seat in host.unplaceable())
 
     def view(seat: Seat) -> SeatView:
         pause, reason = _stopped(seat, pauses, unplaced)
+        if reason is None and seat.is_agent and budget_refuses(seat.agent_id or ""):
+            reason = "budget"
         return _view(epoch, seat, host, activities, pause, reason, held=seat.handle in held)
 
     return tuple(view(seat) for seat in epoch.organization.seats)

@@ -20,6 +20,7 @@ from crewlet.base.trace import Trace
 from crewlet.coordination import Lease
 from crewlet.coordination.slots import LEDGER, SECRETS
 from crewlet.events import Body, Event, encode, new_event
+from crewlet.node.budget_views import BudgetsView, budgets_view
 from crewlet.node.company_change import AppliedCompany, CheckedCompany, CompanyChange, CompanyView
 from crewlet.node.face import (
     Health,
@@ -40,6 +41,7 @@ from crewlet.queue import DeadLetter, DeadLetterPage, Redrive, RedriveOutcome
 from crewlet.seats import PlacedSeat
 from crewlet.store import EventFilter, StoredEvent
 from crewlet.testing import SeededIds
+from tests.unit.node.companies import acme
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TOKEN = "a-token-of-the-tests"
@@ -196,6 +198,14 @@ class SmallPauses:
             raise NoSuchSeat(handle, ["ada", "ceo"])
 
 
+BUDGETS = budgets_view(
+    acme(roles=[{"name": "Chief", "handle": "ceo", "token_budget": {"day": 100}}], units=[], token_budget={"week": 9}),
+    {},
+    NOW,
+)
+"""A ceiling for the company's week and one for the ceo's day, and nothing spent."""
+
+
 class SmallNode:
     """Satisfies ``NodeFace``. ``broken`` is raised by every call that may raise."""
 
@@ -222,6 +232,7 @@ class SmallNode:
         self.buckets = {slot.name: MemoryBucket(slot, SystemClock()) for slot in (LEDGER, SECRETS)}
         self.stores = {name: MemoryRecordStore(bucket) for name, bucket in self.buckets.items()}
         self.records = StoredRecords(self.stores)
+        self.budget = BUDGETS
 
     def health(self) -> Health:
         return replace(_HEALTH, shutting_down=self.draining)
@@ -267,6 +278,10 @@ class SmallNode:
         return fleet_view(
             "node-0", [PlacedSeat("ceo"), PlacedSeat("cto")], nodes=self.presence, seats=self.leases, duties=(), now=NOW
         )
+
+    async def budgets(self) -> BudgetsView:
+        await self._trouble()
+        return self.budget
 
     async def mailboxes(self, handle: str = "") -> tuple[MailboxView, ...]:
         await self._trouble()

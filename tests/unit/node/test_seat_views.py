@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -88,7 +88,13 @@ class Pauses:
 
 
 def seen(
-    host: Host, folder: Path, activities: SeatActivities, *, pauses: Pauses | None = None, **environment: str
+    host: Host,
+    folder: Path,
+    activities: SeatActivities,
+    *,
+    pauses: Pauses | None = None,
+    refuses: Callable[[str], bool] = lambda _: False,
+    **environment: str,
 ) -> dict[str, SeatView]:
     (folder / "script.yaml").write_text("replies: [{say: hi}]")
     company = source(acme(roles=ROLES, providers={"llm": LLM}), environment, folder)
@@ -96,7 +102,7 @@ def seen(
     skipped = models_without_keys(company.organization, company.resolve)
     models = build_models(provider_configs(company, skipped), resolve=company.resolve, clock=clock)
     epoch = CompanyEpoch(company.organization, models, skipped, TurnEngine(publish, clock, SeededIds()))
-    return {view.handle: view for view in seat_views(epoch, host, activities, pauses or Pauses())}
+    return {view.handle: view for view in seat_views(epoch, host, activities, pauses or Pauses(), refuses)}
 
 
 async def test_every_seat_is_listed_in_the_documents_order_people_included(host: Host, tmp_path: Path) -> None:
@@ -108,6 +114,17 @@ async def test_a_seat_that_is_held_here_says_so_with_its_epoch(host: Host, tmp_p
 
     assert (views["ceo"].held_here, views["ceo"].epoch) == (True, host.epoch_of("ceo"))
     assert (views["cto"].held_here, views["cto"].epoch) == (False, None)
+
+
+async def test_a_seat_whose_window_has_no_room_is_stopped_by_its_budget_as_long_as_that_says_so(
+    host: Host, tmp_path: Path
+) -> None:
+    full = {seen(host, tmp_path, SeatActivities())["ceo"].agent_id}
+
+    views = seen(host, tmp_path, SeatActivities(), refuses=full.__contains__)
+
+    assert (views["ceo"].activity, views["ceo"].stopped_reason) == ("stopped", "budget")
+    assert (views["cto"].activity, views["cto"].stopped_reason) == ("idle", None)
 
 
 async def test_what_a_seat_does_is_told_and_people_do_nothing_here(host: Host, tmp_path: Path) -> None:

@@ -1,0 +1,74 @@
+"""`crewlet budgets show` against a real API."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from crewlet.api import ApiServer
+from crewlet.cli import main
+from crewlet.node.budget_views import budgets_view
+from tests.unit.api.small_node import NOW, TOKEN, SmallNode, config, serving
+from tests.unit.node.companies import acme
+
+pytestmark = pytest.mark.slow
+
+Said = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> SmallNode:
+    monkeypatch.setenv("CREWLET_API_TOKEN", TOKEN)
+    return SmallNode()
+
+
+@pytest.fixture
+async def server(node: SmallNode, tmp_path: Path) -> AsyncIterator[ApiServer]:
+    async with serving(node, config(tmp_path)) as server:
+        yield server
+
+
+async def show(server: ApiServer, *argv: str) -> int:
+    return await asyncio.to_thread(main, ["budgets", "show", *argv, "--url", server.url])
+
+
+async def test_the_companys_windows_and_those_with_a_ceiling_are_a_table(server: ApiServer, capsys: Said) -> None:
+    code = await show(server)
+
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert code == 0
+    assert [row[:6] for row in rows] == [
+        ["(company)", "day", "2026-03-01", "0", "-", "ok"],
+        ["(company)", "week", "2026-W09", "0", "9", "ok"],
+        ["(company)", "month", "2026-03", "0", "-", "ok"],
+        ["ceo", "day", "2026-03-01", "0", "100", "ok"],
+    ]
+
+
+async def test_every_window_is_shown_where_all_are_wanted(server: ApiServer, capsys: Said) -> None:
+    await show(server, "--all")
+
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 6
+
+
+async def test_json_is_the_answer_as_it_came(server: ApiServer, capsys: Said) -> None:
+    await show(server, "--json")
+
+    assert set(json.loads(capsys.readouterr().out)) == {"durable", "timezone", "scopes"}
+
+
+async def test_unread_counters_are_shown_as_unknown_and_fail_the_command(
+    node: SmallNode, server: ApiServer, capsys: Said
+) -> None:
+    node.budget = budgets_view(acme(), None, NOW)
+
+    code = await show(server)
+
+    said = capsys.readouterr()
+    assert code == 1
+    assert said.out.splitlines()[1].split()[3:6] == ["?", "-", "unknown"]
+    assert "not known" in said.err
