@@ -230,7 +230,8 @@ class Host:
     def _until_next_beat_s(self) -> float:
         """No later than the moment at which a seat must be taken for lost: a peer may begin then."""
         held = [kept.left_s for kept in self._kept.values() if kept.held and kept.grant is not None]
-        return min([self._config.renew_every_s, *held])
+        # A timer may be early by a hair: what is left then is waited for once, and not looked at over and over.
+        return max(min([self._config.renew_every_s, *held]), limits.SEAT_BEAT_MIN_S)
 
     async def _heartbeat(self) -> None:
         async def renew(kept: KeptSeat) -> None:

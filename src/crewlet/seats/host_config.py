@@ -35,6 +35,11 @@ class HostConfig:
         return self.ttl_s / 3
 
     @property
+    def proven_s(self) -> float:
+        """For how long a renew proves a lease by this node's clock, which may run slower than the store's."""
+        return self.ttl_s * (1.0 - limits.STORE_CLOCK_DRIFT)
+
+    @property
     def renew_every_s(self) -> float:
         """When a renew begins after the one before: early, so that a healthy grant never reads as stale."""
         return self.heartbeat_s * limits.RENEW_AT_FRACTION

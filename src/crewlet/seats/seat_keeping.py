@@ -85,7 +85,7 @@ class KeptSeat:
         """For how many seconds the last good renew still proves the lease; for ever where nobody else can claim."""
         if self._around.config.alone:
             return math.inf
-        return self.renewed_at_s + self._around.config.ttl_s - self._now_s()
+        return self.renewed_at_s + self._around.config.proven_s - self._now_s()
 
     @property
     def undead_for_s(self) -> float:

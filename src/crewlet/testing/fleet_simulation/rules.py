@@ -1,0 +1,84 @@
+"""The rules of a fleet that every moment of a simulated hour is held to; each finding names its rule."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["RULES", "Finding", "Findings", "Rule", "ToolCalls", "named"]
+
+Rule = Literal["one holder", "fence", "epochs", "gate", "kept", "covered", "share", "still", "rest", "moves"]
+
+RULES: dict[Rule, str] = {
+    "one holder": "no two nodes would begin a turn on one seat at the same moment",
+    "fence": "no tool call under a lower epoch after the first under a higher one",
+    "epochs": "no epoch of a seat is granted twice",
+    "gate": "no seat is granted while a lease at a lower protocol lives that was there before",
+    "kept": "no seat is torn down as lost while its lease has long to live",
+    "covered": "each seat is held, or the nodes say why nobody holds it",
+    "share": "no node holds more of a group than its share",
+    "still": "once at rest, nothing moves",
+    "rest": "a fleet that is well comes to rest in time",
+    "moves": "a rolling update moves no seat more than twice",
+}
+_FINDINGS_MAX = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule that was broken, how, and after how many seconds."""
+
+    rule: Rule
+    what: str
+    at_s: float
+
+
+class Findings:
+    """What was found: each thing once, the first few."""
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        self._now_s = now_s
+        self._seen: set[tuple[Rule, str]] = set()
+        self.all: list[Finding] = []
+
+    def add(self, rule: Rule, what: str) -> None:
+        """``rule`` was broken."""
+        if (rule, what) not in self._seen and len(self.all) < _FINDINGS_MAX:
+            self._seen.add((rule, what))
+            self.all.append(Finding(rule, what, round(self._now_s(), 3)))
+
+
+class ToolCalls:
+    """Every tool call by its seat and epoch, and every grant."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._highest: dict[str, tuple[int, str]] = {}
+        self._granted: dict[str, int] = {}
+        self.calls = 0
+        self.grants: Counter[str] = Counter()
+
+    def made(self, handle: str, epoch: int, owner: str) -> None:
+        """A tool was called."""
+        self.calls += 1
+        highest, by = self._highest.get(handle, (0, ""))
+        if epoch < highest:
+            self._findings.add("fence", f"{owner} calls a tool for {handle} at epoch {epoch} after {by} at {highest}")
+        elif epoch > highest:
+            self._highest[handle] = epoch, owner
+
+    def granted(self, handle: str, epoch: int, owner: str) -> None:
+        """A seat was granted: its epochs only grow, whoever gets them."""
+        self.grants[handle] += 1
+        before = self._granted.get(handle, 0)
+        if epoch <= before:
+            self._findings.add("epochs", f"{owner} was granted {handle} at epoch {epoch}, after {before}")
+        self._granted[handle] = max(epoch, before)
+
+
+def named(handles: Iterable[str], most: int = 5) -> str:
+    """Some of them, and how many more there are."""
+    every = [*handles]
+    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")

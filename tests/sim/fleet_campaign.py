@@ -1,0 +1,165 @@
+"""The full simulation of the fleet: many small ones, the full size, planted faults; writes what it found."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+
+from crewlet.testing.fleet_simulation import FLEET_FAULTS, FULL, FleetFault, FleetPlan, FleetRun, simulate_fleet
+
+RESULT = Path(__file__).parent / "results" / "fleet.json"
+SEEDS = 1000
+FULL_SEEDS = 5
+FAULT_SEEDS = 40
+FAULTY = FleetPlan(nodes=5, seats=24, pinned=4, troubles=30, updated=3)
+LIMIT_S = 1800.0
+TOLD_MAX = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Lived:
+    """One seed's hour, and what it took of a processor."""
+
+    run: FleetRun
+    processor_s: float
+
+
+def main() -> int:
+    """Run it; 1 where a rule was broken, or where a planted fault was not found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="small fleets")
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--full", type=int, default=FULL_SEEDS, help="fleets of the full size")
+    parser.add_argument(
+        "--faults", type=int, default=FAULT_SEEDS, help="seeds for each planted fault; 0: none is planted"
+    )
+    parser.add_argument("--workers", type=int, default=min(os.cpu_count() or 1, 2))
+    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds for each size")
+    arguments = parser.parse_args()
+    found: dict[str, dict[str, object]] = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    with ProcessPoolExecutor(arguments.workers) as workers:
+        sizes = {"small": (FleetPlan(), arguments.seeds), "full": (FULL, arguments.full)}
+        for name, (plan, seeds) in sizes.items():
+            if seeds:
+                found[name] = lived_through(workers, plan, range(arguments.first, arguments.first + seeds), arguments)
+                RESULT.write_text(json.dumps(found, indent=2) + "\n")
+        if arguments.faults:
+            found["planted_faults"] = planted(workers, arguments.faults)
+            RESULT.write_text(json.dumps(found, indent=2) + "\n")
+    print(f"{RESULT.name} is written")
+    broken = any(found.get(name, {}).get("findings") for name in ("small", "full"))
+    return 1 if broken or found.get("planted_faults", {}).get("not_found") else 0
+
+
+def lived_through(
+    workers: ProcessPoolExecutor, plan: FleetPlan, seeds: Sequence[int], arguments: argparse.Namespace
+) -> dict[str, object]:
+    """Every seed, as many as there is time for."""
+    begun_s = time.monotonic()
+    happened: Counter[str] = Counter()
+    moved: Counter[int] = Counter()
+    findings: list[dict[str, object]] = []
+    rested_s: list[float] = []
+    processor_s, virtual_s, grants, calls, lived = 0.0, 0.0, 0, 0, 0
+    for each in as_lived(workers, plan, seeds, at_once=arguments.workers, until_s=begun_s + arguments.limit):
+        run, lived = each.run, lived + 1
+        happened += run.happened
+        moved += run.moved
+        processor_s, virtual_s = processor_s + each.processor_s, virtual_s + run.virtual_s
+        grants, calls = grants + run.grants, calls + run.calls
+        rested_s.extend(run.rested_s)
+        if run.findings:
+            findings.append(as_found(run, telling=len(findings) < TOLD_MAX))
+    print(f"{lived} of {len(seeds)} fleets of {plan.nodes} nodes and {plan.seats} seats: {len(findings)} findings")
+    return {
+        "plan": asdict(plan),
+        "first_seed": seeds[0],
+        "seeds": lived,
+        "asked": len(seeds),
+        "wall_s": round(time.monotonic() - begun_s, 1),
+        "processor_s": round(processor_s, 1),
+        "virtual_days": round(virtual_s / 86400, 2),
+        "grants": grants,
+        "tool_calls": calls,
+        "at_rest_after_s": {"most": max(rested_s, default=0.0), "median": median(rested_s)},
+        "seats_moved_by_updates": {str(moves): seats for moves, seats in sorted(moved.items())},
+        "happened": dict(sorted(happened.items())),
+        "findings": findings,
+    }
+
+
+def as_lived(
+    workers: ProcessPoolExecutor, plan: FleetPlan, seeds: Sequence[int], *, at_once: int, until_s: float
+) -> Iterator[Lived]:
+    """The hours of the seeds as they end; none is begun past ``until_s``."""
+    left = iter(seeds)
+    running: set[Future[Lived]] = {workers.submit(live, seed, plan) for seed in islice(left, at_once)}
+    while running:
+        done, running = wait(running, return_when=FIRST_COMPLETED)
+        if time.monotonic() < until_s:
+            running |= {workers.submit(live, seed, plan) for seed in islice(left, len(done))}
+        for each in done:
+            yield each.result()
+
+
+def live(seed: int, plan: FleetPlan) -> Lived:
+    """One seed's hour."""
+    begun_s = time.process_time()
+    run = simulate_fleet(seed, plan)
+    return Lived(run, time.process_time() - begun_s)
+
+
+def planted(workers: ProcessPoolExecutor, seeds: int) -> dict[str, object]:
+    """Each planted fault, until a seed shows it by a rule that has to."""
+    begun_s = time.monotonic()
+    shown = [(fault, workers.submit(first_shown, number, seeds)) for number, fault in enumerate(FLEET_FAULTS)]
+    found = {fault.name: about(fault, future.result()) for fault, future in shown}
+    not_found = [fault.name for fault, future in shown if future.result() is None]
+    print(f"{len(found) - len(not_found)} planted faults found, {len(not_found)} not")
+    return {
+        "plan": asdict(FAULTY),
+        "seeds_each": seeds,
+        "wall_s": round(time.monotonic() - begun_s, 1),
+        "found": {name: what for name, what in found.items() if name not in not_found},
+        "not_found": not_found,
+    }
+
+
+def first_shown(number: int, seeds: int) -> FleetRun | None:
+    """The first run in which the fault shows, by its number: what is planted cannot be sent to another process."""
+    fault = FLEET_FAULTS[number]
+    runs = (simulate_fleet(seed, FAULTY, fault) for seed in range(seeds))
+    return next((run for run in runs if {finding.rule for finding in run.findings} & {*fault.rules}), None)
+
+
+def about(fault: FleetFault, run: FleetRun | None) -> dict[str, object]:
+    """How the fault showed."""
+    if run is None:
+        return {}
+    finding = next(finding for finding in run.findings if finding.rule in fault.rules)
+    return {"beset_by": fault.beset_by, "seed": run.seed, "rule": finding.rule, "what": finding.what}
+
+
+def as_found(run: FleetRun, *, telling: bool) -> dict[str, object]:
+    """What broke, and where asked what had happened."""
+    print(f"seed {run.seed}: {run.findings[0]}", file=sys.stderr)
+    said = [f"{finding.at_s} {finding.rule}: {finding.what}" for finding in run.findings]
+    return {"seed": run.seed, "found": said, "story": run.story if telling else []}
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle one; 0 of none."""
+    return sorted(values)[len(values) // 2] if values else 0.0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
