@@ -3,150 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 
 import pytest
 from structlog.testing import capture_logs
 
 from crewlet.backends.memory import MemoryBroker, MemoryQueue
-from crewlet.backends.memory.records import MemoryBucket, MemoryRecordStore
+from crewlet.backends.memory.records import MemoryBucket
 from crewlet.base import limits
 from crewlet.base.errors import Fenced, StoppedByPerson, Unavailable
-from crewlet.base.fence import Fence
 from crewlet.base.ids import TurnId
-from crewlet.base.trace import Trace
-from crewlet.coordination import LEDGER, Ledger
-from crewlet.events import Body, Event, new_event
-from crewlet.events.types import A2aRequest, AgentSpawned, ExternalNotification, TurnTriggerSkipped
+from crewlet.coordination import LEDGER
+from crewlet.events.types import A2aRequest, AgentSpawned
 from crewlet.inbox import (
     Decision,
-    SeatInbox,
-    SeatInboxParts,
-    Trigger,
-    TurnJournal,
     TurnOutcome,
-    TurnSlots,
     UnreadableTrigger,
     partition_of,
 )
-from crewlet.queue import Ack, Defer, Nak, Outcome, Subscription
-from crewlet.testing import SeededIds, VirtualClock, wait_until
-from tests.unit.inbox.inbox_kit import batch_of
+from crewlet.queue import Ack, Defer, Nak, Subscription
+from crewlet.testing import VirtualClock, wait_until
+from tests.unit.inbox.inbox_kit import BROKE, BROKE_OUTSIDE, DONE, Node, event
 
 pytestmark = pytest.mark.virtual_time
-
-HELLO = ExternalNotification(integration="operator", agent_handle="ceo", body="Hello", reply="engine")
-DONE = TurnOutcome(turn_id=TurnId("t1"), decision=Decision.DONE, finished=True, artifact="Hi")
-BROKE = TurnOutcome(
-    turn_id=TurnId("t1"),
-    decision=Decision.FAILED,
-    finished=False,
-    error="no model answered",
-    error_kind="llm_unavailable",
-)
-BROKE_OUTSIDE = replace(BROKE, reached_outside=True)
-
-
-def event(body: Body = HELLO, event_id: str = "e1") -> Event:
-    trace = Trace("a" * 32, "b" * 16)
-    return new_event(body, trace=trace, now=datetime(2030, 1, 1, tzinfo=UTC), ids=SeededIds(1), event_id=event_id)
-
-
-class Grant:
-    """The fence of one epoch."""
-
-    def __init__(self, epoch: int) -> None:
-        self.epoch = epoch
-
-    def check(self) -> None:
-        pass
-
-
-@dataclass
-class Node:
-    """A node that holds the ceo's seat, over a ledger that it shares with its peers. ``does`` plays the turn."""
-
-    bucket: MemoryBucket
-    does: TurnOutcome | Exception | Callable[[], Awaitable[TurnOutcome]] = DONE
-    epoch: int | None = 7
-    serves: bool = True
-    settling: Exception | None = None
-    publishing: Exception | None = None
-    slots: TurnSlots = field(default_factory=lambda: TurnSlots(1))
-    steps: list[str] = field(default_factory=list[str])
-    triggers: list[Trigger] = field(default_factory=list[Trigger])
-    fences: list[Fence] = field(default_factory=list[Fence])
-    published: list[tuple[str, Event]] = field(default_factory=list[tuple[str, Event]])
-
-    def __post_init__(self) -> None:
-        clock = VirtualClock()
-        self.ledger = Ledger(MemoryRecordStore(self.bucket), clock)
-        self.inbox = SeatInbox(
-            "ceo",
-            SeatInboxParts(
-                admission=self,
-                posture=self,
-                ledger=self,
-                slots=self.slots,
-                run_turn=self._run_turn,
-                settle=self._settle,
-                publish=self._publish,
-                clock=clock,
-                ids=SeededIds(2),
-            ),
-        )
-
-    async def gets(self, delivered: Event | None = None, *, headroom: int = 5) -> Outcome:
-        return await self.inbox.handle(batch_of(delivered or event(), headroom=headroom))
-
-    @property
-    def skips(self) -> list[TurnTriggerSkipped]:
-        return [said.data for _, said in self.published if isinstance(said.data, TurnTriggerSkipped)]
-
-    def may_start(self, handle: str) -> int | None:
-        assert handle == "ceo"
-        return self.epoch
-
-    def fence(self, handle: str, epoch: int) -> Fence:
-        assert handle == "ceo"
-        return Grant(epoch)
-
-    @property
-    def name(self) -> str:
-        return "serve" if self.serves else "shed"
-
-    def admits_work(self) -> bool:
-        return self.serves
-
-    async def worked(self, handle: str, ids: list[str]) -> frozenset[str]:
-        return await self.ledger.worked(handle, ids)
-
-    async def record(self, handle: str, ids: list[str], *, turn_id: str, outcome: str) -> None:
-        self.steps.append("record")
-        await self.ledger.record(handle, ids, turn_id=turn_id, outcome=outcome)
-
-    async def _run_turn(self, trigger: Trigger, fence: Fence, _: TurnJournal) -> TurnOutcome:
-        self.steps.append("run")
-        self.triggers.append(trigger)
-        self.fences.append(fence)
-        if isinstance(self.does, Exception):
-            raise self.does
-        return self.does if isinstance(self.does, TurnOutcome) else await self.does()
-
-    async def _settle(self, trigger: Trigger, outcome: TurnOutcome) -> None:
-        assert trigger == (self.triggers or [trigger])[-1]
-        self.steps.append(f"settle {outcome.decision}")
-        if self.settling is not None:
-            raise self.settling
-
-    async def _publish(self, topic: str, said: Event) -> Event:
-        if self.publishing is not None:
-            raise self.publishing
-        self.published.append((topic, said))
-        return said
 
 
 @pytest.fixture

@@ -91,6 +91,14 @@ def test_only_the_last_turn_counts_and_what_has_lost_its_opening_says_nothing() 
     assert turn_of(replied(), INTENDED) is None
 
 
+def test_an_end_whose_opening_is_forgotten_still_says_what_is_worked() -> None:
+    turn = turn_of(Ended(at=AT, turn_id="turn-1", ids=("a",)), RESUMED)
+
+    assert turn is not None
+    assert (turn.opened.turn_id, turn.ids) == ("turn-1", ("a",))
+    assert fate(Ended(at=AT, turn_id="turn-1", ids=("a",)), RESUMED) is Fate.FINISH
+
+
 def test_what_is_written_behind_an_end_changes_nothing_of_it() -> None:
     turn = turn_of(OPENED, Ended(at=AT, ids=("a",)), replied(), Ended(at=AT, ids=("z",)))
 
