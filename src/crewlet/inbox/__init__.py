@@ -18,6 +18,7 @@ from crewlet.inbox.ports import (
     Settle,
 )
 from crewlet.inbox.seat_inbox import SeatInbox
+from crewlet.inbox.seat_journal import SeatJournal
 from crewlet.inbox.triggers import (
     LEDGERED,
     UnreadableTrigger,
@@ -49,6 +50,7 @@ __all__ = [
     "RunTurn",
     "SeatInbox",
     "SeatInboxParts",
+    "SeatJournal",
     "Settle",
     "Trigger",
     "TurnJournal",

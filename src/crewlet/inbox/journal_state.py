@@ -47,13 +47,17 @@ class LastTurn:
 def last_turn_of(entries: Iterable[tuple[int, Entry]]) -> LastTurn | None:
     """The last turn that was opened, as far as it got; ``None`` where none is on record.
 
-    What stands before the first opening belonged to a turn whose opening is gone, and says nothing.
+    An end says all that there is to know without the rest, which is forgotten then. Whatever else has lost its opening
+    says nothing.
     """
     turn: LastTurn | None = None
     for sequence, entry in entries:
         if isinstance(entry, Opened):
             turn = LastTurn(entry, sequence)
-        elif turn is not None and turn.ended is None:
+        elif turn is None:
+            if isinstance(entry, Ended):
+                turn = LastTurn(Opened(at=entry.at, turn_id=entry.turn_id), sequence, ended=entry)
+        elif turn.ended is None:
             _add(turn, entry)
     return turn
 

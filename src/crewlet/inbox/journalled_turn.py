@@ -38,7 +38,15 @@ _log = structlog.get_logger(__name__)
 class JournalledTurn:
     """A ``TurnJournal``. ``last`` is what a predecessor left of this very turn."""
 
-    def __init__(self, journal: SeatJournal, trigger: Trigger, turn_id: TurnId, last: LastTurn | None = None) -> None:
+    def __init__(
+        self,
+        journal: SeatJournal,
+        trigger: Trigger,
+        turn_id: TurnId,
+        last: LastTurn | None = None,
+        *,
+        shown: tuple[str, ...] = (),
+    ) -> None:
         self._journal = journal
         self._trigger = trigger
         self._turn_id = turn_id
@@ -46,12 +54,18 @@ class JournalledTurn:
         self._ahead: set[tuple[str, int]] = set() if last is None else set(last.replies)
         self._number = 0 if last is None else last.last_number
         self._is_open = last is not None
+        self._shown = shown if last is None else last.opened.shown
         self._is_live = last is None
 
     @property
     def turn_id(self) -> TurnId:
         """The same for each process that runs a part of it."""
         return self._turn_id
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The identities of the waiting messages that its prompt showed."""
+        return self._shown
 
     @property
     def resumed(self) -> bool:
@@ -67,7 +81,7 @@ class JournalledTurn:
         """Record the opening; of a resumed turn return the recorded one, with what only this build has added."""
         if self._last is not None:
             opened = self._last.opened
-            return Opening(prompts={**opening.prompts, **opened.prompts}, revision=opened.revision, shown=opened.shown)
+            return Opening(prompts={**opening.prompts, **opened.prompts}, revision=opened.revision)
         trigger = self._trigger
         await self._journal.write(
             Opened(
@@ -78,7 +92,7 @@ class JournalledTurn:
                 events=tuple(msgspec.Raw(encode(event)) for event in trigger.events),
                 headroom=trigger.headroom,
                 prompts=dict(opening.prompts),
-                shown=opening.shown,
+                shown=self._shown,
             )
         )
         self._is_open = True
@@ -170,7 +184,9 @@ class JournalledTurn:
         if not self._is_open:
             return 0
         ended = Ended(at=self._journal.clock.now(), turn_id=self._turn_id, outcome=outcome, decision=decision, ids=ids)
-        return await self._journal.end(ended)
+        sequence = await self._journal.end(ended)
+        await self._journal.trim(sequence)
+        return sequence
 
 
 def _digest(arguments: Mapping[str, object] | None, raw: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 
 from crewlet.base.clock import Clock
@@ -68,13 +69,15 @@ class NoRefusal:
 class SeatInboxParts:
     """What a seat's inbox stands on; the slots are the node's, shared by all its seats.
 
-    ``withheld``: why no turn of a seat may start just now, empty where nothing speaks against it. ``holds`` and
+    ``withheld``: why no turn of a seat may start just now, empty where nothing speaks against it. ``stopped_since``:
+    how a person stopped what the seat ran since then, empty where nobody did. ``holds`` and
     ``park`` say it too, and hold the inbox meanwhile; the park also says what becomes of a turn whose budget ran out.
     """
 
     admission: Admission
     posture: Posture
     withheld: Callable[[str], str] = lambda _: ""
+    stopped_since: Callable[[str, datetime], str] = lambda _handle, _at: ""
     holds: Refusal = field(default_factory=NoRefusal)
     park: Refusal = field(default_factory=NoRefusal)
     ledger: CompletionLedger

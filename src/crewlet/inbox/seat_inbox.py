@@ -14,8 +14,10 @@ from crewlet.events.types import ExternalNotification
 from crewlet.inbox.contract import Trigger
 from crewlet.inbox.digest import Unmergeable
 from crewlet.inbox.giving_up import GivingUp
+from crewlet.inbox.going_on import GoingOn
 from crewlet.inbox.ports import SeatInboxParts
 from crewlet.inbox.screening import asked_of_ledger, screened, spent_of, without_repeats
+from crewlet.inbox.seat_journal import JournalRead, SeatJournal
 from crewlet.inbox.seat_turns import SeatTurns
 from crewlet.inbox.trigger_news import TriggerNews
 from crewlet.inbox.triggers import runs_turn, trigger_of
@@ -27,13 +29,18 @@ _log = structlog.get_logger(__name__)
 
 
 class SeatInbox:
-    """The handler of a seat's inbox subscription. One partition at a time, acknowledged after its turn."""
+    """The handler of a seat's inbox subscription. One partition at a time, acknowledged after its turn.
 
-    def __init__(self, handle: str, parts: SeatInboxParts) -> None:
+    Without a ``journal`` a turn leaves nothing behind.
+    """
+
+    def __init__(self, handle: str, parts: SeatInboxParts, journal: SeatJournal | None = None) -> None:
         self._handle = handle
         self._parts = parts
         self._news = TriggerNews(handle, parts)
-        self._turns = SeatTurns(handle, parts, self._news)
+        self._journal = journal
+        self._turns = SeatTurns(handle, parts, self._news, journal)
+        self._going_on = None if journal is None else GoingOn(handle, parts, journal, self._turns, self._granted)
         self._giving_up = GivingUp(handle, parts, self._news)
 
     async def handle(self, batch: Batch) -> Outcome:
@@ -50,6 +57,8 @@ class SeatInbox:
         try:
             epoch = await self._admitted()
             if isinstance(epoch, int):
+                if self._going_on is not None:
+                    await self._going_on.finish_what_was_left()
                 work = await self._fresh(work)
                 if not work:
                     return Ack()
@@ -63,6 +72,11 @@ class SeatInbox:
         if isinstance(outcome, Defer):
             await self._giving_up.give_up(spent_of(work), outcome.reason)
         return outcome
+
+    async def go_on(self, found: JournalRead) -> None:
+        """Bring to its end what a predecessor left half done, before any delivery. Raises ``CrewletError``."""
+        assert self._going_on is not None, "only a journal is taken over"
+        await self._going_on.finish(found)
 
     def _work_in(self, batch: Batch) -> tuple[Delivery, ...]:
         """What of it runs a turn, each event once; the rest is dropped."""
@@ -92,7 +106,10 @@ class SeatInbox:
         """What the ledger does not have, by either key; the rest is said to be worked."""
         chat_keys = asked_of_ledger(work, self._parts.sources)
         ids = [delivery.event.id for delivery in work]
-        recorded = await self._parts.ledger.worked(self._handle, [*ids, *chat_keys.values()])
+        asked = [*ids, *chat_keys.values()]
+        recorded = await self._parts.ledger.worked(self._handle, asked)
+        if self._journal is not None:
+            recorded |= self._journal.worked(asked)
         found = screened(work, recorded, chat_keys)
         for event, why in found.worked:
             await self._news.skipped(event, why, detail="the completion ledger has it")
@@ -129,6 +146,10 @@ class SeatInbox:
             if again != epoch:
                 return Defer(f"seat {self._handle!r} was held elsewhere while its work waited for a slot")
             return await self._turns.work(trigger, epoch=epoch, spent=spent)
+        except BaseException:
+            if self._journal is not None:
+                self._journal.leave_open()
+            raise
         finally:
             self._parts.slots.give_back()
 

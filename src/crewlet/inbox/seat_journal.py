@@ -76,6 +76,10 @@ class SeatJournal:
         """Those of ``ids`` that the last turn's end says are worked; stands in where the ledger cannot be read."""
         return self._worked.intersection(ids)
 
+    def leave_open(self) -> None:
+        """A turn of this writer broke off without an end: what stands is to be taken over before another begins."""
+        self._is_taken_over = False
+
     async def take_over(self) -> JournalRead:
         """Refuse the predecessor from here on, then read what it left. Raises ``Fenced``, ``Unavailable``.
 

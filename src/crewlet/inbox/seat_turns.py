@@ -9,11 +9,13 @@ from dataclasses import replace
 import structlog
 
 from crewlet.base import limits
-from crewlet.base.errors import Fenced, StoppedByPerson, Unavailable
+from crewlet.base.errors import Fenced, PayloadTooLarge, StoppedByPerson, Unavailable
 from crewlet.base.ids import TurnId
 from crewlet.events import Event
 from crewlet.inbox.contract import Decision, Trigger, TurnOutcome
+from crewlet.inbox.journalled_turn import JournalledTurn
 from crewlet.inbox.ports import SeatInboxParts
+from crewlet.inbox.seat_journal import SeatJournal
 from crewlet.inbox.thread_showing import thread_around
 from crewlet.inbox.trigger_news import TriggerNews
 from crewlet.inbox.turn_journal import NoJournal
@@ -28,37 +30,62 @@ _log = structlog.get_logger(__name__)
 class SeatTurns:
     """Runs triggers of one seat to the outcome that the queue is told."""
 
-    def __init__(self, handle: str, parts: SeatInboxParts, news: TriggerNews) -> None:
+    def __init__(self, handle: str, parts: SeatInboxParts, news: TriggerNews, journal: SeatJournal | None) -> None:
         self._handle = handle
         self._parts = parts
         self._news = news
+        self._journal = journal
 
     async def work(self, trigger: Trigger, *, epoch: int, spent: Sequence[Event]) -> Outcome:
         """Open a turn under the grant of ``epoch``, run it, end it. ``spent``: what a hand-back makes a dead letter.
 
-        Raises ``Unavailable`` where the answer could not be handed over.
+        Raises ``Unavailable`` where the answer could not be handed over, or the turn's end not be told.
         """
+        trigger = replace(trigger, thread=await thread_around(trigger, self._parts.sources))
+        await self._news.coalesced(trigger)
+        shown = () if trigger.thread is None else trigger.thread.waiting
+        turn_id = TurnId(str(self._parts.ids.uuid()))
+        if self._journal is None:
+            return await self._run(trigger, NoJournal(turn_id), epoch=epoch, spent=spent, shown=shown)
+        turn = JournalledTurn(self._journal, trigger, turn_id, shown=shown)
+        return await self._run(trigger, turn, epoch=epoch, spent=spent, shown=shown)
+
+    async def go_on(self, trigger: Trigger, turn: JournalledTurn, *, epoch: int) -> Outcome:
+        """Run the rest of a turn that a predecessor left, and end it. Nobody waits for the outcome."""
+        return await self._run(trigger, turn, epoch=epoch, spent=(), shown=turn.shown)
+
+    async def end(self, trigger: Trigger, turn: JournalledTurn, outcome: TurnOutcome) -> Outcome:
+        """End a turn that a predecessor left, without running any more of it."""
+        return await self._ended(trigger, turn, outcome, spent=())
+
+    async def _run(
+        self,
+        trigger: Trigger,
+        journal: JournalledTurn | NoJournal,
+        *,
+        epoch: int,
+        spent: Sequence[Event],
+        shown: tuple[str, ...],
+    ) -> Outcome:
         fence = self._parts.admission.fence(self._handle, epoch)
-        trigger, journal = await self._opened(trigger)
         try:
             outcome = await self._parts.run_turn(trigger, fence, journal)
         except StoppedByPerson as stopped:
             outcome = TurnOutcome(turn_id=TurnId(""), decision=Decision.STOPPED, finished=True, error=str(stopped))
         except Fenced as fenced:
             return Defer(str(fenced))
-        shown = () if trigger.thread is None else trigger.thread.waiting
-        return await self._ended(trigger, replace(outcome, shown_messages=shown), spent)
+        return await self._ended(trigger, journal, replace(outcome, shown_messages=shown), spent)
 
-    async def _opened(self, trigger: Trigger) -> tuple[Trigger, NoJournal]:
-        """A turn's beginning: what is read for it, what is told of it, and its journal."""
-        trigger = replace(trigger, thread=await thread_around(trigger, self._parts.sources))
-        await self._news.coalesced(trigger)
-        return trigger, NoJournal(TurnId(str(self._parts.ids.uuid())))
+    async def _ended(
+        self, trigger: Trigger, journal: JournalledTurn | NoJournal, outcome: TurnOutcome, spent: Sequence[Event]
+    ) -> Outcome:
+        """A turn's end: decided, handed over, said, on record in journal and ledger, and only then acknowledged.
 
-    async def _ended(self, trigger: Trigger, outcome: TurnOutcome, spent: Sequence[Event]) -> Outcome:
-        """A turn's end: decided, then handed over, then said, then recorded, and only then acknowledged."""
+        A turn whose seat has moved is its new holder's, whatever came of it here: it is deferred.
+        """
         verdict = verdict_of(outcome, headroom=trigger.headroom)
         if verdict.parked:
+            await self._record_end(journal, "defer", outcome)
             return await self._parts.park.refuses(self._handle) or Defer(outcome.error)
         if verdict.record or verdict.abandoned:
             await self._settle(trigger, outcome)
@@ -66,11 +93,30 @@ class SeatTurns:
             given_up = trigger.events if verdict.abandoned != SPENT else spent
             await self._news.given_up(given_up, verdict.abandoned, detail=outcome.error, turn_id=outcome.turn_id)
         if not verdict.record:
-            return Nak(outcome.error_kind or outcome.error)
-        await self._parts.ledger.record(
-            self._handle, [*ids_worked(trigger, outcome)], turn_id=outcome.turn_id, outcome=str(outcome.decision)
-        )
+            moved = await self._record_end(journal, "nak", outcome)
+            return moved or Nak(outcome.error_kind or outcome.error)
+        ids = ids_worked(trigger, outcome)
+        if moved := await self._record_end(journal, "ack", outcome, ids):
+            return moved
+        await self._parts.ledger.record(self._handle, [*ids], turn_id=outcome.turn_id, outcome=str(outcome.decision))
         return Ack()
+
+    async def _record_end(
+        self, journal: JournalledTurn | NoJournal, word: str, outcome: TurnOutcome, ids: tuple[str, ...] = ()
+    ) -> Defer | None:
+        """The end is on record, and what no successor needs any more is forgotten; a ``Defer`` where the seat moved.
+
+        A journal that cannot be written hinders nobody: whoever reads the turn in it finds it in the ledger.
+        """
+        if isinstance(journal, NoJournal):
+            return None
+        try:
+            await journal.end(outcome=word, decision=str(outcome.decision), ids=ids)
+        except Fenced as fenced:
+            return Defer(str(fenced))
+        except (Unavailable, PayloadTooLarge) as error:
+            _log.error("journal_end_unwritten", seat=self._handle, turn=journal.turn_id, error=str(error))
+        return None
 
     async def _settle(self, trigger: Trigger, outcome: TurnOutcome) -> None:
         """Hand the answer over, tried a few times: handing the delivery back instead would run the whole turn again."""

@@ -16,14 +16,10 @@ __all__ = ["CallAt", "NoJournal", "Note", "Opening", "RecordedReply", "TurnJourn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What is fixed when a turn begins: its prompts by phase, and the revision of the company's document.
-
-    ``shown`` are the identities of the waiting chat messages that its prompt shows; they are worked with the turn.
-    """
+    """What is fixed when a turn begins: its prompts by phase, and the revision of the company's document."""
 
     prompts: Mapping[str, str] = field(default_factory=dict[str, str])
     revision: str = ""
-    shown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

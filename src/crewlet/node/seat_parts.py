@@ -24,6 +24,7 @@ from crewlet.node.model_hold import ModelHold
 from crewlet.node.node_status import NodeStatusSource
 from crewlet.node.seat_admitted import SeatAdmitted
 from crewlet.node.seat_holds import SeatHolds
+from crewlet.node.seat_journals import SeatJournals, stopped_since
 from crewlet.node.seat_pausing import SeatPausing
 from crewlet.node.seat_runtime import SeatRuntime, SeatRuntimeParts
 from crewlet.node.turn_runner import TurnRunner
@@ -110,6 +111,7 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
             admission=SeatAdmission(host, pausing),
             posture=given.posture,
             withheld=pausing.withheld,
+            stopped_since=stopped_since(pausing),
             holds=models,
             park=park,
             ledger=ground.ledger,
@@ -132,6 +134,7 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
             holds=holds,
             pauses=pausing,
             models=models,
+            journals=SeatJournals(ground.log, given.leases, owner=given.me.owner, clock=given.clock, ids=given.ids),
             admitted=admitted,
             may_start=may_start,
             # A drain waits for every turn, however long; whoever cannot wait sends a second signal.

@@ -57,7 +57,7 @@ class SeatRuntimeParts:
     clock: Clock
     ids: Ids
     models: Refusal = field(default_factory=NoRefusal)
-    journal: JournalTakeOver = field(default_factory=NoTakeOver)
+    journals: JournalTakeOver = field(default_factory=NoTakeOver)
 
 
 class SeatRuntime:
@@ -74,7 +74,7 @@ class SeatRuntime:
             holds=parts.holds,
             pauses=parts.pauses,
             models=parts.models,
-            journal=parts.journal,
+            journal=parts.journals,
             handler=self._handler,
         )
         parts.holds.on_change(self._stir)
@@ -112,10 +112,12 @@ class SeatRuntime:
             return
         tenure.established.set()
         tenure.front.close()
-        is_quiet = await self._quieten(tenure, mode)
+        if not await self._quieten(tenure, mode):
+            tenure.left_running = True
         await tenure.undo()
         del self._tenures[handle]
-        if not is_quiet:
+        self._parts.journals.forget(handle)
+        if tenure.left_running:
             await self._hand_on(handle)
         self._parts.admitted.gone(handle)
         if tenure.is_told:
@@ -182,7 +184,9 @@ class SeatRuntime:
     def _handler(self, tenure: SeatTenure) -> BatchHandler:
         """The seat's inbox, behind a gate: a delivery that is there already must not be deferred to the next renew."""
         assert tenure.tools is not None, "the tool servers come before the inbox"
-        inbox = SeatInbox(tenure.handle, self._parts.inbox_parts(self._turns_with(tenure.tools)))
+        journals, parts = self._parts.journals, self._parts.inbox_parts(self._turns_with(tenure.tools))
+        inbox = SeatInbox(tenure.handle, parts, journals.of(tenure.handle))
+        journals.opened(tenure.handle, inbox)
 
         async def handle_once_established(batch: Batch) -> Outcome:
             await tenure.established.wait()

@@ -9,7 +9,7 @@ from typing import Protocol
 from crewlet.base.errors import Unavailable
 from crewlet.base.ids import Handle
 from crewlet.coordination import SeatPause
-from crewlet.inbox import Refusal, partition_of
+from crewlet.inbox import Refusal, SeatInbox, SeatJournal, partition_of
 from crewlet.node.company_parts import CompanySource, seat_server_specs
 from crewlet.node.inbox_front import FrontWork
 from crewlet.node.seat_holds import FRONT, PAUSED, SeatHolds
@@ -31,11 +31,33 @@ class JournalTakeOver(Protocol):
         """
         ...
 
+    def of(self, handle: str) -> SeatJournal | None:
+        """What turns of the seat are written down in from now on, if anything."""
+        ...
+
+    def opened(self, handle: str, inbox: SeatInbox) -> None:
+        """The seat's inbox, which goes on with what was left; before the first such work begins."""
+        ...
+
+    def forget(self, handle: str) -> None:
+        """The seat is no longer this node's."""
+        ...
+
 
 class NoTakeOver:
     """Nothing is taken over: turns leave no journal."""
 
     async def take_over(self, handle: str, epoch: int, put_first: Callable[[FrontWork], None]) -> None:
+        """Nothing."""
+
+    def of(self, handle: str) -> SeatJournal | None:
+        """Nothing."""
+        return None
+
+    def opened(self, handle: str, inbox: SeatInbox) -> None:
+        """Nothing."""
+
+    def forget(self, handle: str) -> None:
         """Nothing."""
 
 

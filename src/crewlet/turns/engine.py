@@ -68,10 +68,8 @@ class TurnEngine:
     async def run(self, trigger: Trigger, fence: Fence, setup: TurnSetup, journal: TurnJournal) -> TurnOutcome:
         """Run one turn, or the rest of a journalled one, to its outcome.
 
-        Raises ``Fenced`` when the seat moved and nothing had reached outside.
-
-        A seat that moved after a call had reached outside is an unfinished outcome instead: its trigger must not be
-        worked again (S-083). A fault of the engine is an outcome too, finished and failed (S-125).
+        Raises ``Fenced`` when the seat moved: its new holder goes on with the turn. A fault of the engine is an
+        outcome, finished and failed (S-125).
         """
         scope = self._scope_of(trigger, fence, setup, journal)
         facts = scope.events.of_turn
@@ -105,7 +103,7 @@ class TurnEngine:
             await scope.events.record(self._started(scope))
             return await Iterations(scope, setup).run(), None
         except (PhaseBroke, ChainExhausted, ModelFailure, BudgetExhausted, Unavailable, Fenced) as cause:
-            end = broken_by(cause, reached_outside=scope.reached_outside)
+            end = broken_by(cause)
             _log.warning("turn_broke", seat=scope.trigger.handle, turn=scope.events.turn_id, error=end.error)
             if end.error_kind == LLM_UNAVAILABLE:
                 await self._tell_unavailable(scope, cause, end)

@@ -84,7 +84,7 @@ def ended_by_guard(breach: Breach, *, artifact: str = "") -> TurnEnd:
     )
 
 
-def broken_by(cause: Breakage, *, reached_outside: bool) -> TurnEnd:
+def broken_by(cause: Breakage) -> TurnEnd:
     """The end that ``cause`` makes of a turn. Only a refusal and a person's stop finish it; the rest may come back."""
     error = str(cause)
     match cause:
@@ -92,9 +92,7 @@ def broken_by(cause: Breakage, *, reached_outside: bool) -> TurnEnd:
             return TurnEnd(decision=Decision.STOPPED, finished=True, error=error)
         case Fenced():
             kind = "fenced"
-            return TurnEnd(
-                decision=Decision.FAILED, finished=False, error=error, error_kind=kind, deferred=not reached_outside
-            )
+            return TurnEnd(decision=Decision.FAILED, finished=False, error=error, error_kind=kind, deferred=True)
         case PhaseBroke():
             kind = str(cause.stop_reason)
             declined = cause.stop_reason is StopReason.REFUSAL

@@ -26,6 +26,7 @@ from crewlet.node.seat_holds import SeatHolds
 from crewlet.node.seat_parts import SeatAdmission
 from crewlet.node.seat_pausing import SeatPausing
 from crewlet.node.seat_runtime import SeatRuntime, SeatRuntimeParts
+from crewlet.node.seat_steps import NoTakeOver
 from crewlet.node.turn_runner import TurnRunner
 from crewlet.queue import BatchHandler, BatchOptions, Handler, PartitionKey, Subscription
 from crewlet.seats import Host, HostConfig, PlacedSeat
@@ -107,7 +108,7 @@ class Tools(ToolHost):
 
 
 @dataclass
-class Journal:
+class Journal(NoTakeOver):
     """Takes over what it was told to."""
 
     log: Log
@@ -271,7 +272,7 @@ class SmallNode:
                 release_wait_s=lambda: release_wait_s,
                 clock=clock,
                 ids=ids,
-                journal=self.journal,
+                journals=self.journal,
             )
         )
         self.host = Host(

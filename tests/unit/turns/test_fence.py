@@ -9,7 +9,7 @@ import pytest
 from crewlet.base.errors import Fenced, StoppedByPerson
 from crewlet.base.stop import StoppableFence
 from crewlet.events.types import AgentTurnStopped
-from crewlet.inbox import Decision, verdict_of
+from crewlet.inbox import Decision
 from crewlet.tools import CallContext, ToolResult
 from tests.unit.turns.turn_kit import CountingFence, PlayedModel, PlayedTool, Stage, call, says, submits, trigger_from
 
@@ -75,19 +75,17 @@ async def test_a_tool_that_finds_the_fence_closed_ends_the_turn_too() -> None:
     assert stage.completed.redelivered
 
 
-@pytest.mark.spec("S-083")
-async def test_a_moved_turn_that_wrote_outside_is_an_outcome_and_does_not_come_back() -> None:
+async def test_a_moved_turn_that_wrote_outside_is_its_new_holders_all_the_same() -> None:
     stage = Stage(executor=two_calls(), tools=[PlayedTool("read", server="files"), PlayedTool("write")])
     executor = PlayedModel(
         says("", call("activate_tool", name="read"), call("read")), says("", call("write")), submits()
     )
     stage.executor = executor
 
-    outcome = await stage.run(fence=CountingFence(5))
+    with pytest.raises(Fenced):
+        await stage.run(fence=CountingFence(5))
 
-    assert (outcome.finished, outcome.reached_outside, outcome.error_kind) == (False, True, "fenced")
-    assert verdict_of(outcome, headroom=5).record
-    assert (stage.completed.redelivered, stage.completed.failed) == (False, True)
+    assert (stage.completed.decision, stage.completed.failed) == ("", False)
 
 
 @pytest.mark.spec("E-132", "S-080")
