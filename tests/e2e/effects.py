@@ -114,6 +114,12 @@ class Load:
         self.effects()
         return self._worked - {*self.taken, *self.unsure}
 
+    async def ask(self, engine: Engine, handle: str) -> str:
+        """Write to one seat once; the words, which are taken."""
+        text = f"{handle} alone"
+        assert await self._sent(engine, handle, text), "it was not taken"
+        return text
+
     async def keep_sending(self, handle: str) -> None:
         """Write to one seat again and again; the next once the last has had its effect."""
         number = 0

@@ -63,14 +63,18 @@ def _node(index: int, ttl_s: int, stream: Json) -> Json:
 
 @asynccontextmanager
 async def running_fleet(
-    folder: Path, networks: Networks, streams: Sequence[Json], *, ttl_s: int
+    folder: Path, networks: Networks, streams: Sequence[Json], *, ttl_s: int, first_thinks_ms: int = 0
 ) -> AsyncGenerator[Fleet]:
+    """A node for each of ``streams``; a model call of the first takes ``first_thinks_ms``, of the others nothing.
+
+    The load goes to the others alone: the first may become unreachable.
+    """
     effects = folder / "effects"
     async with AsyncExitStack() as stack:
         engines: list[Engine] = []
         for index, stream in enumerate(streams):
             directory = folder / f"node-{index}"
-            write_worker(directory)
+            write_worker(directory, delay_ms=0 if index else first_thinks_ms)
             files: EngineFiles = await write_engine_files(
                 directory, working_company(SEATS, effects), node=_node(index, ttl_s, stream)
             )
