@@ -86,7 +86,7 @@ class _Ask:
         return str(sent["id"])
 
     async def _until_final(self, message_id: str) -> dict[str, Any]:
-        away, pause_s = "", _POLL_S
+        away, waits_for, pause_s = "", "", _POLL_S
         while True:
             self._changed.clear()
             try:
@@ -100,6 +100,9 @@ class _Ask:
                     self._printer.note(away := str(gone))
             if self._last.get("state") in _FINAL:
                 return self._last
+            if self._last.get("state") == "waiting" and self._last.get("reason", "") != waits_for:
+                waits_for = str(self._last["reason"])
+                self._printer.note(f"waits: {waits_for}" if waits_for else "goes on")
             try:
                 async with asyncio.timeout(pause_s):
                     await self._changed.wait()

@@ -81,7 +81,7 @@ class BudgetPark:
     async def refuses(self, handle: str) -> Defer | None:
         """Why a delivery of the seat is not to be worked now; its inbox is held then until the budget has room.
 
-        The counters are read for it, those that have a ceiling: a few tenths of a millisecond.
+        Those counters are read for it that have a ceiling: half a millisecond where the broker is near.
         """
         while True:
             company = self._company()

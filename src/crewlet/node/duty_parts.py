@@ -113,8 +113,8 @@ def node_duties(
         node_id=me.node_id,
         ttl_s=me.ttl_s,
     )
-    lanes = Job("budget_lanes", LaneSweep(budgeting.budgets, leases, clock).run)
-    jobs = [*maintenance_jobs(ground, MailboxSweep(roster, retirement), clock, ids), lanes]
+    lanes = LaneSweep(budgeting.budgets, leases, clock)
+    jobs = maintenance_jobs(ground, MailboxSweep(roster, retirement), lanes, clock, ids)
     chores = [
         event_retention(ground.event_log, clock),
         presence_of_seats(retirement.mailboxes, roster),
@@ -132,7 +132,12 @@ def presence_of_seats(mailboxes: Mailboxes, roster: CompanyRoster) -> Chore:
     return Chore(name="seat-presence", every_s=limits.MAINTENANCE_EVERY_S, work=work)
 
 
-def maintenance_jobs(ground: Ground, sweep: MailboxSweep, clock: Clock, ids: Ids) -> list[Job]:
-    """What no age takes from the shared records: the mailboxes of removed seats, asks without an end, markers."""
+def maintenance_jobs(ground: Ground, sweep: MailboxSweep, lanes: LaneSweep, clock: Clock, ids: Ids) -> list[Job]:
+    """What no age takes: mailboxes of removed seats, asks without an end, the lanes of processes gone, markers."""
     channels = ChannelSweep(channels=ground.channels, publish=ground.writes.publish, clock=clock, ids=ids)
-    return [mailbox_job(sweep), Job("a2a_channels", channels.run), marker_job(ground.stores, clock)]
+    return [
+        mailbox_job(sweep),
+        Job("a2a_channels", channels.run),
+        Job("budget_lanes", lanes.run),
+        marker_job(ground.stores, clock),
+    ]

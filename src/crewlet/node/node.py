@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID, uuid5
 
@@ -29,6 +29,7 @@ from crewlet.node.company_parts import CompanySource, placed_seats
 from crewlet.node.face import (
     Health,
     MailboxView,
+    MessageState,
     MessageView,
     NodeFace,
     NoSuchSeat,
@@ -269,7 +270,13 @@ class Node(NodeFace):
         assert isinstance(body, InboundDelivery), "its id is derived for this type alone"
         events = events_of_message(body, await self._parts.reads.chain(delivery.trace_id))
         asks = [await self._parts.ground.channels.get(channel_id) for channel_id in asks_in(events)]
-        return message_view(delivery, events, [ask for ask in asks if ask is not None])
+        view = message_view(delivery, events, [ask for ask in asks if ask is not None])
+        return view if view.state != MessageState.WAITING else replace(view, reason=self._why_stopped(view.handle))
+
+    def _why_stopped(self, handle: str) -> str:
+        """What a message to this seat waits for, as far as this node knows; empty where it is about to be worked."""
+        reason = next((seat.stopped_reason for seat in self.seats() if seat.handle == handle), None)
+        return f"the seat is stopped: {reason}" if reason else ""
 
     async def events(self, wanted: EventFilter) -> list[StoredEvent]:
         """Rows of the event log, newest first."""

@@ -120,6 +120,19 @@ async def test_no_answer_in_time_ends_with_code_3_and_what_is_known(
     assert "GET /messages/m-1" in said.err
 
 
+async def test_what_a_waiting_message_waits_for_is_told_once(
+    server: ApiServer, company: Company, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ask_command, "_POLL_S", 0.01)
+    stopped = standing("waiting", reason="the seat is stopped: budget")
+    company.standings = [stopped, stopped, standing("waiting"), answered()]
+
+    await asks(server)
+
+    told = [line.strip() for line in capsys.readouterr().err.splitlines()]
+    assert told == ["waits: the seat is stopped: budget", "goes on"]
+
+
 async def test_no_answer_in_time_is_json_for_programs_too(
     server: ApiServer, company: Company, capsys: pytest.CaptureFixture[str]
 ) -> None:

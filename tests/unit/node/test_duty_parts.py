@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -22,17 +23,19 @@ from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.fence import OpenFence
 from crewlet.coordination import (
+    BUDGETS,
     CHANNELS,
     MAILBOXES,
     SANDBOX_RUNS,
     SLOTS,
+    Budgets,
     Channels,
     Mailboxes,
     Revision,
     SandboxRuns,
     swept_slots,
 )
-from crewlet.duties import Job, MailboxSweep, RetirementParts
+from crewlet.duties import Job, LaneSweep, MailboxSweep, RetirementParts
 from crewlet.events import Event
 from crewlet.node.duty_parts import CompanyRoster, maintenance_jobs, presence_of_seats
 from crewlet.node.ground import Ground
@@ -79,7 +82,10 @@ async def jobs_over(stores: dict[str, Touched], clock: Clock, roles: Sequence[st
         ttl_s=45.0,
     )
     roster = CompanyRoster(lambda: source(acme(roles=[{"name": role, "handle": role} for role in roles]), {}))
-    yield maintenance_jobs(cast("Ground", ground), MailboxSweep(roster, parts), clock, ids)
+    budgets = Budgets(stores[BUDGETS.name], Random(1))
+    lanes = LaneSweep(budgets, parts.leases, clock)
+    yield maintenance_jobs(cast("Ground", ground), MailboxSweep(roster, parts), lanes, clock, ids)
+    await budgets.close()
     await queue.close()
 
 
@@ -92,7 +98,7 @@ async def test_maintenance_has_a_job_for_no_bucket_that_the_broker_ages() -> Non
         for job in jobs:
             await job.run(OpenFence())
 
-    assert [job.name for job in jobs] == ["seat_mailboxes", "a2a_channels", "coordination_markers"]
+    assert [job.name for job in jobs] == ["seat_mailboxes", "a2a_channels", "budget_lanes", "coordination_markers"]
     assert {name for name, store in stores.items() if store.removes} == {slot.name for slot in swept_slots()}
 
 
