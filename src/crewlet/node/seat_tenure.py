@@ -58,6 +58,7 @@ class SeatTenure:
 
     ``tools``: the seat's surface, once its step is done. ``front``: what comes before the inbox. ``established`` is set
     when the seat admits turns, and when it no longer will: whoever waits for it is then told so by the admission.
+    ``left_running``: what it worked on outlasted the wait of its release, and holds a delivery still.
     """
 
     def __init__(self, handle: str, lease: Lease) -> None:
@@ -67,6 +68,7 @@ class SeatTenure:
         self.front = InboxFront()
         self.established = asyncio.Event()
         self.was_established = False
+        self.left_running = False
         self.is_told = False
         self._begun: list[SeatStep] = []
 

@@ -9,6 +9,7 @@ import pytest
 
 from crewlet.base.errors import Unavailable
 from crewlet.node.inbox_front import FrontWork
+from crewlet.seats import PlacedSeat
 from tests.unit.node.seat_world import HEARTBEAT_S, SmallNode, World
 
 pytestmark = pytest.mark.virtual_time
@@ -147,3 +148,20 @@ async def test_a_release_lets_what_runs_end_and_begins_nothing_more(world: World
     assert "end one" in node.log.said
     assert "begin two" not in node.log.said
     assert node.log.said[-3:] == ["detach inbox", "detach reflect", "close tools"]
+
+
+async def test_what_did_not_begin_before_a_release_begins_in_the_next_tenure_alone(world: World) -> None:
+    await world.pause()
+    node = world.node("a")
+    node.journal.left = [left(node, "one")]
+    await node.start()
+    node.host.apply([])
+    await asyncio.sleep(1.0)
+    node.host.apply([PlacedSeat("ceo")])
+    await asyncio.sleep(10.0)
+
+    await world.pauses.lift("ceo")
+    await asyncio.sleep(2.0)
+
+    assert node.journal.epochs == [1, 2]
+    assert node.log.said.count("begin one") == 1
