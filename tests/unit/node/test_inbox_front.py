@@ -157,11 +157,13 @@ async def test_what_did_not_begin_before_a_release_begins_in_the_next_tenure_alo
     await node.start()
     node.host.apply([])
     await asyncio.sleep(1.0)
+    left_over = [task for task in asyncio.all_tasks() if task.get_name() == "seat_fronts:front ceo"]
     node.host.apply([PlacedSeat("ceo")])
     await asyncio.sleep(10.0)
 
     await world.pauses.lift("ceo")
     await asyncio.sleep(2.0)
 
+    assert left_over == []
     assert node.journal.epochs == [1, 2]
     assert node.log.said.count("begin one") == 1
