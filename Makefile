@@ -9,6 +9,9 @@ SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13)
 PYTHON ?= $(or $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c "$(SUPPORTED)" >/dev/null 2>&1 && echo $$python && break; done),python3)
 
+# Most of a test's time is waiting: for a lease's end, for an election. So more run at once than there are cores.
+TEST_PROCESSES ?= 4
+
 # Hash-checked, exactly what the lock names, nothing resolved here. All wheels but two that are pure Python and
 # published as source alone; those are built with the locked build tools.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-input
@@ -32,8 +35,9 @@ fleet: $(VENV)/.engine-installed  ## set up and start three nodes of one company
 	@test -d .crewlet/fleet || $(BIN)/crewlet init --fleet 3 .crewlet/fleet
 	$(BIN)/python examples/fleet/start.py .crewlet/fleet
 
-test: check  ## set up, check, run all tests and a small run of the benchmarks
-	$(BIN)/python -m pytest
+test: check  ## set up, check, run all tests and a small run of the benchmarks (TEST_PROCESSES=4 at a time)
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadgroup -m "not alone"
+	$(BIN)/python -m pytest -m alone tests/broker tests/e2e
 
 cluster: setup  ## every promise on three broker members, with changes of leader; random programs in full
 	CREWLET_FULL_PROGRAMS=1 $(BIN)/python -m pytest tests/contracts -m cluster
@@ -41,8 +45,9 @@ cluster: setup  ## every promise on three broker members, with changes of leader
 	CREWLET_FULL_PROGRAMS=1 $(BIN)/python -m pytest tests/contracts/test_lease_programs.py
 	CREWLET_FULL_PROGRAMS=1 $(BIN)/python -m pytest tests/contracts/test_log_programs.py -k of_a_broker
 
-sim: setup  ## the full simulation of the event queue; writes tests/sim/results/queue.json
+sim: setup  ## the full simulations of the event queue and of the fleet; writes tests/sim/results/
 	$(BIN)/python -m tests.sim.campaign
+	$(BIN)/python -m tests.sim.fleet_campaign
 
 chaos: setup  ## kill an engine at every step, cut nodes and links off for minutes, restart a fleet of 100 seats under load
 	CREWLET_EVERY_STEP=1 CREWLET_LONG_OUTAGES=1 CREWLET_FULL_CHURN=1 $(BIN)/python -m pytest --timeout 1800 \

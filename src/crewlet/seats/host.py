@@ -76,7 +76,7 @@ class Host:
         self._status = status
         self._beat = beat
         self._kept: dict[str, KeptSeat] = {}
-        self._company = PlacedCompany.of(())
+        self._company = PlacedCompany.of((), config.node_id)
         self._draining = False
         self._withdrawn = ""
         self._renew_now = asyncio.Event()
@@ -162,7 +162,7 @@ class Host:
 
     async def start(self, seats: Iterable[PlacedSeat]) -> None:
         """Say that this node is there, claim what a first pass claims, and keep both going; returns after that pass."""
-        self._company = PlacedCompany.of(seats)
+        self._company = PlacedCompany.of(seats, self._config.node_id)
         await self._presence.keep()
         # Beside the claims, never behind them: a seat may take minutes to be established, and no other may go stale.
         self._tasks.start("heartbeat", self._keep_beating())
@@ -176,7 +176,7 @@ class Host:
 
         Seats in ``anew`` are given back as their running turns end, and established again by whoever claims them.
         """
-        wanted = PlacedCompany.of(seats)
+        wanted = PlacedCompany.of(seats, self._config.node_id)
         if wanted.seats != self._company.seats:
             self._company = wanted
             self._sweep_now.set()

@@ -53,17 +53,22 @@ class PlacedSeat:
 
 @dataclass(frozen=True, slots=True)
 class PlacedCompany:
-    """The company's seats, and by what they share: sorted out once, since every pass of every node asks."""
+    """The company's seats as one node sees them: sorted out once, since every pass asks.
+
+    ``groups``: the seats that share a placement, in an order of the node's own in which it tries them, so that nodes
+    which start together do not all try the same seat.
+    """
 
     seats: tuple[PlacedSeat, ...]
     groups: Mapping[Placement, Sequence[str]]
     placement_of: Mapping[str, Placement]
 
     @classmethod
-    def of(cls, seats: Iterable[PlacedSeat]) -> PlacedCompany:
-        """These seats, in the company's order."""
-        every = tuple(seats)
-        return cls(every, groups_of(every), {seat.handle: seat.placement for seat in every})
+    def of(cls, seats: Iterable[PlacedSeat], node_id: str) -> PlacedCompany:
+        """These seats, for the node of this id."""
+        every, scattered = tuple(seats), _scattered(node_id)
+        groups = {placement: sorted(handles, key=scattered) for placement, handles in groups_of(every).items()}
+        return cls(every, groups, {seat.handle: seat.placement for seat in every})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,15 +136,13 @@ def plan_pass(
     *,
     held: Collection[str],
     stuck: Collection[str],
-    hints: Mapping[str, str] | None,
+    hints: Mapping[str, str],
 ) -> Pass:
     """What ``me`` (one of ``nodes``) should claim and give back, holding ``held`` and not getting rid of ``stuck``.
 
     ``held``: in the order in which they were claimed. What came last goes first: a seat that a restarting node left
     behind returns to it, and no other has to move.
-    ``hints`` say which node had a seat last. Seats of one group are tried in an order of each node's own, those that
-    it had before first, so that nodes which start together do not all try the same seat (S-021). Without hints the
-    claims are in no order: for who only asks whether there is anything to claim.
+    ``hints`` say which node had a seat last: of one group, those that it had before are tried first (S-021).
     """
     placement_of, groups = company.placement_of, company.groups
     homes = _homes(groups, nodes)
@@ -152,7 +155,7 @@ def plan_pass(
     unplaceable = _without_home(company.seats, homes)
     full = sum(node.seats_held for node in nodes) >= len(company.seats) - len(unplaceable)
     claims = [
-        (allowed[placement] - count[placement], _in_own_order(groups[placement], me, taken, hints))
+        (allowed[placement] - count[placement], _free(groups[placement], me, taken, hints))
         for placement in order
         if not full and allowed[placement] > count[placement]
     ]
@@ -207,19 +210,15 @@ def _surplus(
     return islice(surplus, limits.SEAT_RELEASES_PER_SWEEP)
 
 
-def _in_own_order(
-    handles: Sequence[str], me: FleetNode, taken: Collection[str], hints: Mapping[str, str] | None
-) -> tuple[str, ...]:
-    free = [handle for handle in handles if handle not in taken]
-    if hints is not None:
-        mine = me.node_id
-        scattered = _scattered(mine)
-        free.sort(key=lambda handle: (hints.get(handle) != mine, scattered(handle)))
+def _free(handles: Sequence[str], me: FleetNode, taken: Collection[str], hints: Mapping[str, str]) -> tuple[str, ...]:
+    free, mine = [handle for handle in handles if handle not in taken], me.node_id
+    if hints:
+        free.sort(key=lambda handle: hints.get(handle) != mine)
     return tuple(free)
 
 
 def _scattered(node_id: str) -> Callable[[str], int]:
-    """An order of all seats that is the node's own, at the price of a checksum each: a pass may ask ten thousand."""
+    """An order of all seats that is the node's own, at the price of a checksum each: there may be ten thousand."""
     factor = int.from_bytes(hashlib.sha256(node_id.encode()).digest()[:4]) | 1
     return lambda handle: zlib.crc32(handle.encode()) * factor & 0xFFFF_FFFF
 

@@ -87,14 +87,14 @@ class Sweep:
     async def _plan(self, rows: Sequence[NodeRow]) -> Pass:
         nodes = [row.as_fleet_node() for row in rows if row.node_id != self._config.node_id]
         me = self._me()
-        first = self._planned([*nodes, me], me, hints=None)
+        first = self._planned([*nodes, me], me, hints={})
         if not first.claims:
             # Hints only order claims, and cost a walk of every seat that ever was (C-052).
             return first
         hints = {resource_member(hint.resource): hint.preferred for hint in await self._leases.hints("seat")}
         return self._planned([*nodes, me], me, hints=hints)
 
-    def _planned(self, nodes: Sequence[FleetNode], me: FleetNode, *, hints: dict[str, str] | None) -> Pass:
+    def _planned(self, nodes: Sequence[FleetNode], me: FleetNode, *, hints: dict[str, str]) -> Pass:
         kept = self._ledgers.all_kept()
         return plan_pass(
             self._ledgers.company(),

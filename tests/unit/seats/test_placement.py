@@ -40,7 +40,7 @@ def planned(
     stuck: Sequence[str] = (),
     hints: dict[str, str] | None = None,
 ) -> Pass:
-    return plan_pass(PlacedCompany.of(company), nodes, me, held=held, stuck=stuck, hints=hints or {})
+    return plan_pass(PlacedCompany.of(company, me.node_id), nodes, me, held=held, stuck=stuck, hints=hints or {})
 
 
 def room(plan: Pass) -> int:
@@ -210,7 +210,7 @@ def test_passes_come_to_rest_with_every_placeable_seat_held_once(
 def _swept(company: list[PlacedSeat], nodes: list[FleetNode], me: FleetNode, holder: dict[str, str]) -> bool:
     """One pass of a node against the leases in ``holder``; whether anything moved."""
     held = [handle for handle, node in holder.items() if node == me.node_id]
-    plan = plan_pass(PlacedCompany.of(company), nodes, me, held=held, stuck=(), hints={})
+    plan = plan_pass(PlacedCompany.of(company, me.node_id), nodes, me, held=held, stuck=(), hints={})
     for handle in (*plan.releases, *plan.misplaced, *plan.gone):
         del holder[handle]
     claimed = 0

@@ -149,7 +149,7 @@ FLEET_FAULTS: tuple[FleetFault, ...] = (
         "drift",
         ("fence",),
         # Of the engine's own drift it would take days to see; so both sides reckon with more of it.
-        ((limits, "STORE_CLOCK_DRIFT", 0.05), (HostConfig, "proven_s", property(_as_if_true))),
+        ((limits, "STORE_CLOCK_DRIFT", 0.1), (HostConfig, "proven_s", property(_as_if_true))),
     ),
     FleetFault("everything is a share", "joins", ("share",), ((placement, "_ceil", _everything),)),
     FleetFault(

@@ -13,7 +13,7 @@ Rule = Literal["one holder", "fence", "epochs", "gate", "kept", "covered", "shar
 
 RULES: dict[Rule, str] = {
     "one holder": "no two nodes would begin a turn on one seat at the same moment",
-    "fence": "no tool call under a lower epoch after the first under a higher one",
+    "fence": "no tool call under a lower epoch once a higher one is granted, so none after the first under that",
     "epochs": "no epoch of a seat is granted twice",
     "gate": "no seat is granted while a lease at a lower protocol lives that was there before",
     "kept": "no seat is torn down as lost while its lease has long to live",
@@ -55,27 +55,26 @@ class ToolCalls:
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
-        self._highest: dict[str, tuple[int, str]] = {}
-        self._granted: dict[str, int] = {}
+        self._granted: dict[str, tuple[int, str]] = {}
         self.calls = 0
         self.grants: Counter[str] = Counter()
 
     def made(self, handle: str, epoch: int, owner: str) -> None:
         """A tool was called."""
         self.calls += 1
-        highest, by = self._highest.get(handle, (0, ""))
-        if epoch < highest:
-            self._findings.add("fence", f"{owner} calls a tool for {handle} at epoch {epoch} after {by} at {highest}")
-        elif epoch > highest:
-            self._highest[handle] = epoch, owner
+        granted, to = self._granted.get(handle, (0, ""))
+        if epoch < granted:
+            what = f"{owner} calls a tool for {handle} at epoch {epoch} after {to} was granted it at {granted}"
+            self._findings.add("fence", what)
 
     def granted(self, handle: str, epoch: int, owner: str) -> None:
         """A seat was granted: its epochs only grow, whoever gets them."""
         self.grants[handle] += 1
-        before = self._granted.get(handle, 0)
+        before, _ = self._granted.get(handle, (0, ""))
         if epoch <= before:
             self._findings.add("epochs", f"{owner} was granted {handle} at epoch {epoch}, after {before}")
-        self._granted[handle] = max(epoch, before)
+        else:
+            self._granted[handle] = epoch, owner
 
 
 def named(handles: Iterable[str], most: int = 5) -> str:
