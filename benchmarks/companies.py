@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ __all__ = ["handle", "write_company", "write_example"]
 _EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "company"
 _LOGGING = {"level": "info", "format": "json"}
 _SCRIPT = """\
+delay_ms: {delay_ms}
 replies:
-  - when: {phase: execute}
+  - when: {{phase: execute}}
     say: The smallest thing that a customer can use by Friday, and then we measure whether anybody does.
 """
 
@@ -24,8 +26,13 @@ def handle(number: int) -> str:
     return f"worker-{number}"
 
 
-def write_company(directory: Path, *, seats: int) -> EngineFiles:
-    """The files of a company of ``seats`` agents, with a port of its own."""
+def write_company(
+    directory: Path, *, seats: int, node: Mapping[str, Any] | None = None, delay_ms: int = 0
+) -> EngineFiles:
+    """The files of a company of ``seats`` agents, with a port of its own; their model takes ``delay_ms`` to answer.
+
+    ``node`` replaces whole sections of the node file.
+    """
     roles = [
         {
             "name": f"Worker {number}",
@@ -43,8 +50,8 @@ def write_company(directory: Path, *, seats: int) -> EngineFiles:
         "roles": roles,
     }
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "script.yaml").write_text(_SCRIPT, encoding="utf-8")
-    return asyncio.run(write_engine_files(directory, company, node={"logging": _LOGGING}))
+    (directory / "script.yaml").write_text(_SCRIPT.format(delay_ms=delay_ms), encoding="utf-8")
+    return asyncio.run(write_engine_files(directory, company, node={"logging": _LOGGING, **(node or {})}))
 
 
 def write_example(directory: Path) -> EngineFiles:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["FULL", "SMALL", "Figure", "Measurement", "Sizes", "figure", "median"]
 
@@ -31,7 +31,11 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """How often each thing is done. Every figure is a median, or a mean over many, of that many."""
+    """How often each thing is done. Every figure is a median, or a mean over many, of that many.
+
+    ``fleet_pace`` are bounds of ``crewlet.base.limits`` that a fleet's engines have in place of the shipped ones, and
+    ``peer_ack_wait_s`` is the peers' in place of the broker's own: so that a small run need not wait for them.
+    """
 
     commands: int
     starts: int
@@ -60,6 +64,22 @@ class Sizes:
     tenures: int
     leases_held: int
     renewals: int
+    held_seats: int
+    held_ttl_s: float
+    heartbeats: int
+    idle_sweeps: int
+    takeovers: int
+    takeover_ttl_s: float
+    killed_peers: int
+    member_kills: int
+    member_ttl_s: float
+    stopped_seats: int
+    survivors: int
+    cold_nodes: int
+    cold_seats: int
+    cold_sweep_s: float
+    fleet_pace: Mapping[str, float] = field(default_factory=dict[str, float])
+    peer_ack_wait_s: float | None = None
 
 
 FULL = Sizes(
@@ -90,6 +110,20 @@ FULL = Sizes(
     tenures=60,
     leases_held=10_000,
     renewals=4000,
+    held_seats=2001,
+    held_ttl_s=45.0,
+    heartbeats=2,
+    idle_sweeps=6,
+    takeovers=6,
+    takeover_ttl_s=6.0,
+    killed_peers=3,
+    member_kills=2,
+    member_ttl_s=15.0,
+    stopped_seats=50,
+    survivors=2,
+    cold_nodes=4,
+    cold_seats=1000,
+    cold_sweep_s=2.0,
 )
 SMALL = Sizes(
     commands=1,
@@ -119,6 +153,22 @@ SMALL = Sizes(
     tenures=4,
     leases_held=40,
     renewals=100,
+    held_seats=20,
+    held_ttl_s=3.0,
+    heartbeats=1,
+    idle_sweeps=1,
+    takeovers=1,
+    takeover_ttl_s=2.0,
+    killed_peers=1,
+    member_kills=1,
+    member_ttl_s=2.0,
+    stopped_seats=4,
+    survivors=1,
+    cold_nodes=2,
+    cold_seats=8,
+    cold_sweep_s=0.2,
+    fleet_pace={"SEAT_SWEEP_EVERY_S": 0.2, "LEASE_TTL_MIN_S": 1.0, "LEASE_TTL_REPLICATED_MIN_S": 1.0},
+    peer_ack_wait_s=1.0,
 )
 """As much as it takes to see that everything is measured; its values say nothing."""
 

@@ -86,6 +86,24 @@ class Watched:
                     raise RuntimeError(f"no {words!r} ({times} times) from {self._process.args!r}:\n{said}")
                 self._changed.wait(left_s)
 
+    def heard_s(self, words: str, *, within_s: float) -> float | None:
+        """When a line first came with ``words``, by the clock of :meth:`kill`; ``None`` if none comes in time."""
+        deadline = _CLOCK() + within_s
+        with self._changed:
+            while True:
+                found = next((at for at, line in self._lines if words in line), None)
+                left_s = deadline - _CLOCK()
+                if found is not None or self._ended or left_s <= 0:
+                    return found
+                self._changed.wait(left_s)
+
+    def kill(self) -> float:
+        """End it as ``kill -9`` does; the clock's reading at that moment."""
+        at = _CLOCK()
+        self._process.kill()
+        self._process.wait()
+        return at
+
     def tell(self, text: str) -> None:
         """Write to its standard input."""
         assert self._process.stdin is not None, "it was started with a pipe"

@@ -6,7 +6,12 @@ from typing import Final
 
 from benchmarks import (
     budget_charges,
+    cold_starts,
+    graceful_stops,
+    held_seats,
+    kill_takeovers,
     lease_tenures,
+    member_takeovers,
     memory,
     queue_batches,
     queue_hand_overs,
@@ -33,6 +38,11 @@ MEASUREMENTS: Final[tuple[Measurement, ...]] = (
     *record_reads.MEASUREMENTS,
     *budget_charges.MEASUREMENTS,
     *lease_tenures.MEASUREMENTS,
+    *held_seats.MEASUREMENTS,
+    *kill_takeovers.MEASUREMENTS,
+    *member_takeovers.MEASUREMENTS,
+    *graceful_stops.MEASUREMENTS,
+    *cold_starts.MEASUREMENTS,
     *turn_cost.MEASUREMENTS,
     *memory.MEASUREMENTS,
 )

@@ -17,7 +17,7 @@ from benchmarks.suite import MACHINE, MEASUREMENTS
 ROOT = Path(__file__).resolve().parents[2]
 FIELDS = ["name", "value", "unit", "floor", "floor_name", "peer", "peer_name", "ratio", "bound", "ok"]
 TITLES = {name: what for each in MEASUREMENTS for name, what in each.figures.items()}
-MAY_SHRINK = {"per_seat_kib", "idle_inboxes_broker_cpu_percent"}
+MAY_SHRINK = {"per_seat_kib", "idle_inboxes_broker_cpu_percent", "held_seats_broker_cpu_percent"}
 """A difference of two runs, and a clock with ticks of 10 ms; with a few seats they may be anything."""
 
 
@@ -31,7 +31,7 @@ def small_run(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 def test_a_small_run_measures_every_figure(small_run: list[dict[str, Any]]) -> None:
     measured = {each["name"]: each["value"] for each in small_run}
 
@@ -41,7 +41,7 @@ def test_a_small_run_measures_every_figure(small_run: list[dict[str, Any]]) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 def test_results_have_the_agreed_shape(small_run: list[dict[str, Any]]) -> None:
     for each in small_run:
         assert list(each) == FIELDS
@@ -52,7 +52,7 @@ def test_results_have_the_agreed_shape(small_run: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 def test_a_peer_without_a_value_is_told_to_be_absent(small_run: list[dict[str, Any]]) -> None:
     peers = [each for each in small_run if each["peer_name"] is not None]
 
