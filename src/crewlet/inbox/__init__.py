@@ -26,8 +26,8 @@ from crewlet.inbox.triggers import (
     trigger_of,
     work_key_of,
 )
+from crewlet.inbox.turn_gate import TurnGate
 from crewlet.inbox.turn_journal import CallAt, NoJournal, Note, Opening, RecordedReply, TurnJournal
-from crewlet.inbox.turn_slots import TurnSlots
 from crewlet.inbox.verdict import (
     Verdict,
     ids_worked,
@@ -53,9 +53,9 @@ __all__ = [
     "SeatJournal",
     "Settle",
     "Trigger",
+    "TurnGate",
     "TurnJournal",
     "TurnOutcome",
-    "TurnSlots",
     "Unmergeable",
     "UnreadableTrigger",
     "Verdict",

@@ -120,7 +120,7 @@ class GoingOn:
         return True
 
     async def _resume(self, trigger: Trigger, turn: JournalledTurn) -> bool:
-        if not await self._parts.slots.take():
+        if not await self._parts.gate.enter():
             raise Fenced("this node is draining")
         try:
             epoch = self._granted()
@@ -128,7 +128,7 @@ class GoingOn:
                 raise Unavailable(epoch.reason)
             outcome = await self._turns.go_on(trigger, turn, epoch=epoch)
         finally:
-            self._parts.slots.give_back()
+            self._parts.gate.leave()
         return not isinstance(outcome, Defer)
 
     def _trigger_of(self, turn: LastTurn) -> Trigger | None:

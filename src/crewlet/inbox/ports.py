@@ -13,7 +13,7 @@ from crewlet.base.fence import Fence, Posture
 from crewlet.base.ids import Ids
 from crewlet.events import Event
 from crewlet.inbox.contract import RunTurn, Trigger, TurnOutcome
-from crewlet.inbox.turn_slots import TurnSlots
+from crewlet.inbox.turn_gate import TurnGate
 from crewlet.notify import Sources
 from crewlet.queue import Defer
 
@@ -67,7 +67,7 @@ class NoRefusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeatInboxParts:
-    """What a seat's inbox stands on; the slots are the node's, shared by all its seats.
+    """What a seat's inbox stands on; the gate is the node's, shared by all its seats.
 
     ``withheld``: why no turn of a seat may start just now, empty where nothing speaks against it. ``stopped_since``:
     how a person stopped what the seat ran since then, empty where nobody did. ``holds`` and
@@ -81,7 +81,7 @@ class SeatInboxParts:
     holds: Refusal = field(default_factory=NoRefusal)
     park: Refusal = field(default_factory=NoRefusal)
     ledger: CompletionLedger
-    slots: TurnSlots
+    gate: TurnGate
     run_turn: RunTurn
     settle: Settle
     publish: Publish

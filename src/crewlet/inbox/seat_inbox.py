@@ -63,7 +63,7 @@ class SeatInbox:
                 if not work:
                     return Ack()
                 work = await self._together(work)
-                outcome = await self._in_a_slot(self._trigger(work), epoch, spent_of(work))
+                outcome = await self._past_the_gate(self._trigger(work), epoch, spent_of(work))
             else:
                 outcome = epoch
         except Exception as error:
@@ -134,24 +134,24 @@ class SeatInbox:
         headroom = min(delivery.headroom for delivery in work)
         return trigger_of(self._handle, [delivery.event for delivery in work], self._parts.sources, headroom=headroom)
 
-    async def _in_a_slot(self, trigger: Trigger, epoch: int, spent: Sequence[Event]) -> Outcome:
-        if not await self._parts.slots.take():
+    async def _past_the_gate(self, trigger: Trigger, epoch: int, spent: Sequence[Event]) -> Outcome:
+        if not await self._parts.gate.enter():
             return Defer("this node is draining")
         try:
-            # Asked again: the wait for a slot may have been longer than the grant was fresh. A seat that came back
+            # Asked again: the wait at the gate may have been longer than the grant was fresh. A seat that came back
             # under another epoch was somebody else's meanwhile, who has been given this very delivery.
             again = self._granted()
             if isinstance(again, Defer):
                 return again
             if again != epoch:
-                return Defer(f"seat {self._handle!r} was held elsewhere while its work waited for a slot")
+                return Defer(f"seat {self._handle!r} was held elsewhere while its work waited at the gate")
             return await self._turns.work(trigger, epoch=epoch, spent=spent)
         except BaseException:
             if self._journal is not None:
                 self._journal.leave_open()
             raise
         finally:
-            self._parts.slots.give_back()
+            self._parts.gate.leave()
 
 
 def _by_itself(event: Event) -> Event:

@@ -137,8 +137,8 @@ class Node(NodeFace):
         parts = self._parts
         await parts.liveness.stop()
         parts.host.drain()
-        # Whoever waits for a slot gives its delivery back: a peer may have one free.
-        parts.slots.close()
+        # Whoever waits at the gate gives its delivery back: a peer may have room.
+        parts.gate.close()
         await self._tell(OrgStopped(company=self._parts.company.organization().name))
         inbound = (inbound_subscription(),) if self._routes else ()
         for subscription in (*inbound, *map(inbox_of, parts.host.held())):

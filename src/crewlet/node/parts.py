@@ -21,7 +21,7 @@ from crewlet.base.tasks import Tasks
 from crewlet.config import NodeConfig, company_of, source_of
 from crewlet.coordination import MAILBOXES, POSITIONS, RATE, KvLeases, Leases, Mailboxes, RateValve, SeatPauses
 from crewlet.coordination.slots import CONFIG, DUTIES, EPOCHS, LEASES, STATUS
-from crewlet.inbox import TurnSlots
+from crewlet.inbox import TurnGate
 from crewlet.node.bring_up import bring_up_s, brought_up
 from crewlet.node.budgeting import Budgeting, open_budgets
 from crewlet.node.colleagues import CompanyColleagues
@@ -94,7 +94,7 @@ class NodeParts:
     ground: Ground
     host: Host
     pausing: SeatPausing
-    slots: TurnSlots
+    gate: TurnGate
     pauses: SeatPauseControl
     duties: NodeDuties
     leases: Leases
@@ -242,7 +242,7 @@ async def assemble(
         steering=steering,
         host=host,
         pausing=seats.pausing,
-        slots=seats.slots,
+        gate=seats.gate,
         pauses=pauses,
         runner=runner,
         budgeting=budgeting,

@@ -13,7 +13,7 @@ from crewlet.base.ids import Ids
 from crewlet.base.stop import StoppableFence
 from crewlet.config import NodeConfig
 from crewlet.coordination import POSITIONS, Leases
-from crewlet.inbox import RunTurn, SeatInboxParts, TurnSlots
+from crewlet.inbox import RunTurn, SeatInboxParts, TurnGate
 from crewlet.node.budget_park import BudgetPark
 from crewlet.node.budgeting import Budgeting
 from crewlet.node.company_parts import CompanySource
@@ -65,7 +65,7 @@ class SeatParts:
     pausing: SeatPausing
     park: BudgetPark
     models: ModelHold
-    slots: TurnSlots
+    gate: TurnGate
 
 
 class SeatAdmission:
@@ -86,7 +86,7 @@ class SeatAdmission:
 
 async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
     """Put them together; ``stack`` ends what they run. Turns ask the host for admission, and it runs the hooks."""
-    ground, slots = given.ground, TurnSlots(given.config.max_concurrent)
+    ground, gate = given.ground, TurnGate(given.config.max_concurrent)
     holds, admitted = SeatHolds(ground.queue), SeatAdmitted()
 
     def may_start(handle: str) -> int | None:
@@ -115,7 +115,7 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
             holds=models,
             park=park,
             ledger=ground.ledger,
-            slots=slots,
+            gate=gate,
             run_turn=run_turn,
             settle=given.runner.settle,
             publish=ground.writes.publish,
@@ -148,7 +148,7 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
     stack.push_async_callback(pausing.close)
     await pausing.start()
     park.start()
-    return SeatParts(host=host, holds=holds, admitted=admitted, pausing=pausing, park=park, models=models, slots=slots)
+    return SeatParts(host=host, holds=holds, admitted=admitted, pausing=pausing, park=park, models=models, gate=gate)
 
 
 def _host(given: SeatsWith, hooks: SeatRuntime) -> Host:

@@ -20,9 +20,9 @@ from crewlet.inbox import (
     SeatInbox,
     SeatInboxParts,
     Trigger,
+    TurnGate,
     TurnJournal,
     TurnOutcome,
-    TurnSlots,
     partition_of,
 )
 from crewlet.notify import Sources
@@ -69,7 +69,7 @@ class Node:
     settling: Exception | None = None
     publishing: Exception | None = None
     queue: EventQueue | None = None
-    slots: TurnSlots = field(default_factory=lambda: TurnSlots(1))
+    gate: TurnGate = field(default_factory=lambda: TurnGate(1))
     sources: Sources = field(default_factory=Sources)
     holds: Refusal = field(default_factory=NoRefusal)
     park: Refusal = field(default_factory=NoRefusal)
@@ -87,7 +87,7 @@ class Node:
                 admission=self,
                 posture=self,
                 ledger=self,
-                slots=self.slots,
+                gate=self.gate,
                 run_turn=self._run_turn,
                 settle=self._settle,
                 publish=self._publish,

@@ -10,7 +10,7 @@ from crewlet.base.fence import Fence, OpenFence, ServingPosture
 from crewlet.coordination import LEDGER, Ledger
 from crewlet.events import Event
 from crewlet.events.types import AgentTurnCompleted, TurnTriggerSkipped
-from crewlet.inbox import SeatInbox, SeatInboxParts, Trigger, TurnJournal, TurnOutcome, TurnSlots
+from crewlet.inbox import SeatInbox, SeatInboxParts, Trigger, TurnGate, TurnJournal, TurnOutcome
 from crewlet.queue import Ack
 from crewlet.testing import SeededIds, VirtualClock
 from tests.unit.inbox.inbox_kit import batch_of
@@ -47,7 +47,7 @@ def inbox_over(stage: Stage) -> SeatInbox:
             admission=Held(),
             posture=ServingPosture(),
             ledger=Ledger(MemoryRecordStore(MemoryBucket(LEDGER, clock)), clock),
-            slots=TurnSlots(1),
+            gate=TurnGate(1),
             run_turn=run_turn,
             settle=settle,
             publish=publish,

@@ -223,11 +223,11 @@ async def test_a_turn_that_acted_before_its_budget_ran_out_is_recorded(node: Nod
 
 
 async def test_whoever_waits_for_a_slot_when_the_node_drains_gives_its_delivery_back(node: Node) -> None:
-    await node.slots.take()
+    await node.gate.enter()
     waiting = asyncio.create_task(node.gets())
     await asyncio.sleep(60)
 
-    node.slots.close()
+    node.gate.close()
 
     assert await waiting == Defer("this node is draining")
     assert await node.gets() == Defer("this node is draining")
@@ -235,13 +235,13 @@ async def test_whoever_waits_for_a_slot_when_the_node_drains_gives_its_delivery_
 
 
 async def test_a_slot_goes_to_whoever_waits_longest_and_past_whoever_left(node: Node) -> None:
-    await node.slots.take()
-    left, first, second = (asyncio.create_task(node.slots.take()) for _ in range(3))
+    await node.gate.enter()
+    left, first, second = (asyncio.create_task(node.gate.enter()) for _ in range(3))
     await asyncio.sleep(1)
     left.cancel()
     await asyncio.sleep(1)
 
-    node.slots.give_back()
+    node.gate.leave()
     await asyncio.sleep(1)
 
     assert (first.done(), second.done()) == (True, False)
@@ -249,15 +249,15 @@ async def test_a_slot_goes_to_whoever_waits_longest_and_past_whoever_left(node: 
 
 
 async def test_whoever_is_cancelled_with_the_slot_just_got_passes_it_on(node: Node) -> None:
-    await node.slots.take()
-    first = asyncio.create_task(node.slots.take())
+    await node.gate.enter()
+    first = asyncio.create_task(node.gate.enter())
     await asyncio.sleep(1)
 
-    node.slots.give_back()
+    node.gate.leave()
     first.cancel()
     await asyncio.sleep(1)
 
-    assert await node.slots.take()
+    assert await node.gate.enter()
 
 
 async def test_a_finished_turn_records_all_whatever_it_decided(node: Node) -> None:

@@ -166,12 +166,12 @@ async def test_work_whose_grant_ended_while_it_waited_for_a_slot_is_deferred(
     node: Node, change: dict[str, int | bool | None], says: str
 ) -> None:
     """A seat that is back under another epoch was a peer's meanwhile, who was given this delivery."""
-    await node.slots.take()
+    await node.gate.enter()
     waiting = asyncio.create_task(node.gets())
     await asyncio.sleep(60)
     for name, value in change.items():
         setattr(node, name, value)
-    node.slots.give_back()
+    node.gate.leave()
 
     outcome = await waiting
 

@@ -18,7 +18,7 @@ from crewlet.coordination import LEDGER, POSITIONS, KvLeases, Lease, Ledger, Sea
 from crewlet.coordination.slots import DUTIES, EPOCHS, LEASES
 from crewlet.events import Event, decode, new_event
 from crewlet.events.types import ExternalNotification
-from crewlet.inbox import Decision, RunTurn, SeatInboxParts, Trigger, TurnOutcome, TurnSlots
+from crewlet.inbox import Decision, RunTurn, SeatInboxParts, Trigger, TurnGate, TurnOutcome
 from crewlet.node.inbox_front import FrontWork
 from crewlet.node.mailboxes import inbox_of
 from crewlet.node.seat_admitted import SeatAdmitted
@@ -238,7 +238,7 @@ class SmallNode:
         )
         self.positions = world.store(POSITIONS.name)
         self.ledger = Ledger(world.store(LEDGER.name), clock)
-        self.slots = TurnSlots(slots)
+        self.gate = TurnGate(slots)
         self.posture = Posture()
         self.company = source(acme(), {})
         self.admitted, holds = SeatAdmitted(), SeatHolds(self.queue)
@@ -250,7 +250,7 @@ class SmallNode:
                 posture=self.posture,
                 withheld=self.pausing.withheld,
                 ledger=self.ledger,
-                slots=self.slots,
+                gate=self.gate,
                 run_turn=run_turn,
                 settle=_settled,
                 publish=self.queue.publish,

@@ -189,13 +189,13 @@ async def test_a_stop_that_was_lifted_before_the_turn_looked_is_a_stop_and_spare
 async def test_a_pause_reaches_a_delivery_that_waits_for_a_slot(world: World) -> None:
     node = world.node("a", slots=1)
     await node.start()
-    await node.slots.take()
+    await node.gate.enter()
     await world.mail("m1")
     await asyncio.sleep(0.1)
 
     await world.pause()
     await asyncio.sleep(0.1)
-    node.slots.give_back()
+    node.gate.leave()
     await asyncio.sleep(1.0)
     kept = world.waiting()
     await world.pauses.lift("ceo")

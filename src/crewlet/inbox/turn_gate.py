@@ -1,23 +1,23 @@
-"""How many turns a node runs at once: whoever finds no slot waits in this process, and burns no delivery (S2)."""
+"""How many turns a node runs at once: whoever is one too many waits in this process, and burns no delivery (S2)."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 
-__all__ = ["TurnSlots"]
+__all__ = ["TurnGate"]
 
 
-class TurnSlots:
-    """Slots, handed out in the order in which they were asked for, until closed."""
+class TurnGate:
+    """Lets turns in, in the order in which they asked, until it is closed."""
 
     def __init__(self, at_once: int) -> None:
         self._free = at_once
         self._waiting: deque[asyncio.Future[bool]] = deque()
         self._closed = False
 
-    async def take(self) -> bool:
-        """Whether a slot was got, once one is free; false where the node has begun to drain meanwhile, or before."""
+    async def enter(self) -> bool:
+        """Whether a turn may run, once there is room; false where the node has begun to drain meanwhile, or before."""
         if self._closed:
             return False
         if self._free:
@@ -31,11 +31,11 @@ class TurnSlots:
             if turn in self._waiting:
                 self._waiting.remove(turn)
             elif turn.done() and not turn.cancelled() and turn.result():
-                self.give_back()
+                self.leave()
             raise
 
-    def give_back(self) -> None:
-        """The turn of a slot has ended; whoever waits longest gets it."""
+    def leave(self) -> None:
+        """A turn that was let in has ended; whoever waits longest is next."""
         while self._waiting:
             next_one = self._waiting.popleft()
             if not next_one.done():
@@ -44,7 +44,7 @@ class TurnSlots:
         self._free += 1
 
     def close(self) -> None:
-        """Hand out no slot any more: whoever waits is told so, and gives its delivery back."""
+        """Let nobody in any more: whoever waits is told so, and gives its delivery back."""
         self._closed = True
         while self._waiting:
             waiting = self._waiting.popleft()
