@@ -14,43 +14,23 @@ import structlog
 
 from crewlet.base import limits
 from crewlet.base.clock import Clock
-from crewlet.base.errors import Fenced
 from crewlet.base.tasks import Tasks, each_at_once
 from crewlet.coordination import Leases
 from crewlet.seats.hooks import ReleaseMode, SeatHooks
 from crewlet.seats.host_config import HostConfig
+from crewlet.seats.pass_rhythm import PassRhythm
 from crewlet.seats.placement import PlacedCompany, PlacedSeat
 from crewlet.seats.presence import NodeRow, Presence
+from crewlet.seats.seat_fence import SeatFence
 from crewlet.seats.seat_keeping import Around, KeptSeat
 from crewlet.seats.sweep import Ledgers, Sweep
 
-__all__ = ["HEARTBEAT", "SWEEP", "Host", "SeatFence"]
+__all__ = ["HEARTBEAT", "SWEEP", "Host"]
 
 HEARTBEAT: Final = "heartbeat"
 SWEEP: Final = "sweep"
 
 _log = structlog.get_logger(__name__)
-
-
-class SeatFence:
-    """Stands while this process holds the seat under the epoch that the work was admitted with (S-074)."""
-
-    def __init__(self, host: Host, handle: str, epoch: int) -> None:
-        self._host = host
-        self._handle = handle
-        self._epoch = epoch
-
-    @property
-    def epoch(self) -> int:
-        """The epoch of the grant."""
-        return self._epoch
-
-    def check(self) -> None:
-        """Raise ``Fenced`` once the seat is gone from here or was re-claimed under another epoch."""
-        held = self._host.grant_of(self._handle)
-        if held != self._epoch:
-            message = f"seat {self._handle!r}: epoch {self._epoch} is over (now {held or 'not held here'})"
-            raise Fenced(message)
 
 
 class Host:
@@ -80,7 +60,7 @@ class Host:
         self._draining = False
         self._withdrawn = ""
         self._renew_now = asyncio.Event()
-        self._sweep_now = asyncio.Event()
+        self._rhythm = PassRhythm(clock, config.sweep_every_s)
         self._tasks = Tasks("seats")
         self._steps = Tasks("seat_steps")
         self._presence = Presence(leases, clock, config, self._said)
@@ -158,7 +138,7 @@ class Host:
 
     def fence(self, handle: str, epoch: int) -> SeatFence:
         """The fence of a grant, to hand down with the work."""
-        return SeatFence(self, handle, epoch)
+        return SeatFence(self.grant_of, handle, epoch)
 
     async def start(self, seats: Iterable[PlacedSeat]) -> None:
         """Say that this node is there, claim what a first pass claims, and keep both going; returns after that pass."""
@@ -179,21 +159,21 @@ class Host:
         wanted = PlacedCompany.of(seats, self._config.node_id)
         if wanted.seats != self._company.seats:
             self._company = wanted
-            self._sweep_now.set()
+            self._rhythm.ask()
         for kept in [each for handle, each in self._kept.items() if handle in anew and each.held]:
             kept.release(ReleaseMode.VOLUNTARY, "applied")
             self._tasks.start(f"anew {kept.handle}", self._look_once_settled(kept))
 
     async def _look_once_settled(self, kept: KeptSeat) -> None:
         await kept.settled()
-        self._sweep_now.set()
+        self._rhythm.ask()
 
     def withdraw(self, reason: str) -> None:
         """Give every seat back, and say so to the peers, until :meth:`serve_again` (S-030)."""
         if not self._withdrawn:
             _log.warning("seats_shed_unserviceable", reason=reason)
         self._withdrawn = reason
-        self._sweep_now.set()
+        self._rhythm.ask()
         self._renew_now.set()
 
     def serve_again(self) -> None:
@@ -243,21 +223,9 @@ class Host:
             kept.retry()
 
     async def _keep_sweeping(self) -> None:
-        early_at_s: float | None = None
-        began_s = self._clock.elapsed_s()
+        self._rhythm.begin()
         while True:
-            with suppress(TimeoutError):
-                # From start to start: a pass that claims much must not make the next one late.
-                async with asyncio.timeout(self._config.sweep_every_s - (self._clock.elapsed_s() - began_s)):
-                    await self._sweep_now.wait()
-                    if early_at_s is not None:
-                        # At most one early pass in an interval (S-027).
-                        await asyncio.sleep(self._config.sweep_every_s - (self._clock.elapsed_s() - early_at_s))
-                    early_at_s = self._clock.elapsed_s()
-            self._sweep_now.clear()
-            if early_at_s is not None and self._clock.elapsed_s() - early_at_s >= self._config.sweep_every_s:
-                early_at_s = None
-            began_s = self._clock.elapsed_s()
+            await self._rhythm.due()
             await self._supervised(SWEEP, self._pass)
 
     async def _pass(self) -> None:
