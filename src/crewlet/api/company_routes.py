@@ -76,5 +76,6 @@ def _said(checked: CheckedCompany) -> dict[str, Any]:
         "tools_renewed": change.tools_renewed,
         "models": change.models,
         "tool_servers": change.tool_servers,
+        "ceilings": change.ceilings,
         "warnings": [asdict(each) for each in checked.warnings],
     }

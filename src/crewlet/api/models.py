@@ -133,6 +133,7 @@ class CompanyChecked(BaseModel):
     tools_renewed: list[str] = Field(description="Seats whose own tool servers changed: they are established anew.")
     models: list[str] = Field(description="Entries of `providers.llm` that came, left or changed.")
     tool_servers: list[str] = Field(description="Entries of `mcp_servers` that came, left or changed.")
+    ceilings: bool = Field(description="Whether a token ceiling changed, or the clock that cuts the windows.")
     warnings: list[CompanyWarning]
 
 

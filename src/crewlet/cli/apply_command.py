@@ -58,6 +58,8 @@ def _tell(answer: Mapping[str, Any], options: argparse.Namespace) -> None:
     _tell_names("seats whose tools start anew", answer["tools_renewed"])
     _tell_names("models changed", answer["models"])
     _tell_names("tool servers changed", answer["tool_servers"])
+    if answer["ceilings"]:
+        out.write("token ceilings changed\n")
     if options.check:
         out.write(f"{options.file}: can be applied to {one_line(answer['company'])}; nothing was changed\n")
     else:

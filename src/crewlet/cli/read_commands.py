@@ -8,13 +8,16 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from crewlet.cli.client import ApiClient, environment
 from crewlet.cli.plain_text import one_line
 from crewlet.cli.whereabouts import find_node
 
 __all__ = ["events", "print_json", "print_table", "seats"]
+
+_SNAPSHOTS: Final = frozenset({"budget_meters"})
+"""Told every few seconds whether or not anything happened; shown to whoever asks for them by their type."""
 
 
 def seats(options: argparse.Namespace) -> int:
@@ -87,7 +90,8 @@ def _nothing_of(options: argparse.Namespace) -> str:
 
 
 def _wanted(event: Mapping[str, Any], options: argparse.Namespace) -> bool:
-    of_type = not options.type or event.get("type") == options.type
+    kind = event.get("type")
+    of_type = kind == options.type if options.type else kind not in _SNAPSHOTS
     return of_type and (not options.seat or options.seat in (event.get("agent_handle"), event.get("source")))
 
 

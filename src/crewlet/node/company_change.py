@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from crewlet.base.errors import CrewletError, Problem
-from crewlet.org import Organization, Seat, ToolServer
+from crewlet.org import Organization, Seat, TokenBudget, ToolServer
 
 __all__ = ["AppliedCompany", "ApplyUnderWay", "CheckedCompany", "CompanyChange", "CompanyView", "company_change"]
 
@@ -20,7 +20,8 @@ class CompanyChange:
     """Handles, in the order of the company they are in: seats that came, that left, and that are not what they were.
 
     ``tools_renewed``: agent seats that stay, and whose own tool servers changed; they are established anew.
-    ``models`` and ``tool_servers``: keys and names of entries that came, left or changed.
+    ``models`` and ``tool_servers``: keys and names of entries that came, left or changed. ``ceilings``: whether what
+    may be spent changed, of the company or of a seat that stays, or the clock that cuts the windows.
     """
 
     added: tuple[str, ...]
@@ -29,6 +30,7 @@ class CompanyChange:
     tools_renewed: tuple[str, ...]
     models: tuple[str, ...]
     tool_servers: tuple[str, ...]
+    ceilings: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +80,12 @@ def company_change(before: Organization, after: Organization) -> CompanyChange:
             {server.name: server for server in before.tool_servers},
             {server.name: server for server in after.tool_servers},
         ),
+        ceilings=_spending(before) != _spending(after) or any(s.token_budget != now.token_budget for s, now in agents),
     )
+
+
+def _spending(company: Organization) -> tuple[TokenBudget, str]:
+    return company.token_budget, company.timezone
 
 
 def _own_servers(company: Organization, seat: Seat) -> dict[str, tuple[ToolServer, dict[str, str]]]:

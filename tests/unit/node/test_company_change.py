@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from crewlet.node.company_change import CompanyChange, company_change
 from crewlet.org import CompanyDocument, Organization, organize
 
@@ -26,6 +28,18 @@ def servers(**fields: object) -> list[dict[str, object]]:
 
 def test_the_same_company_changes_nothing() -> None:
     assert company_change(a_company(agent("ceo")), a_company(agent("ceo"))) == NOTHING
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        a_company(agent("ceo"), token_budget={"day": 5}),
+        a_company(agent("ceo", token_budget={"day": 5})),
+        a_company(agent("ceo"), timezone="Europe/Paris"),
+    ],
+)
+def test_what_may_be_spent_and_the_clock_of_it_are_ceilings(after: Organization) -> None:
+    assert company_change(a_company(agent("ceo")), after).ceilings
 
 
 def test_seats_that_came_left_or_differ_are_told_apart() -> None:

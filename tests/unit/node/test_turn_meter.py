@@ -107,8 +107,7 @@ async def test_a_call_is_made_while_a_token_is_left_in_every_window(world: World
     assert world.refused == []
 
 
-async def test_what_this_process_knows_to_be_full_is_asked_of_the_counter_itself(world: World) -> None:
-    """The ceiling was raised, or the window turned over elsewhere: nothing that is remembered turns a call away."""
+async def test_a_window_that_turned_over_has_room_though_this_process_remembers_it_full(world: World) -> None:
     world.apply(day=100)
     await world.spend(100)
     world.clock = VirtualClock(started=datetime(2030, 1, 2, tzinfo=UTC))
