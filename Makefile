@@ -36,7 +36,7 @@ fleet: $(VENV)/.engine-installed  ## set up and start three nodes of one company
 	$(BIN)/python examples/fleet/start.py .crewlet/fleet
 
 test: check  ## set up, check, run all tests and a small run of the benchmarks (TEST_PROCESSES=4 at a time)
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadgroup -m "not alone"
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadscope -m "not alone"
 	$(BIN)/python -m pytest -m alone tests/broker tests/e2e
 
 cluster: setup  ## every promise on three broker members, with changes of leader; random programs in full

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 import pytest
 from blockbuster import BlockBuster
+from xdist.remote import Producer  # pyright: ignore[reportMissingTypeStubs] - typed, and does not say so
+from xdist.scheduler.loadscope import LoadScopeScheduling  # pyright: ignore[reportMissingTypeStubs] - as above
 
 import crewlet
 
@@ -14,6 +17,34 @@ import crewlet
 pytest.register_assert_rewrite("crewlet.testing.contracts")
 
 from crewlet.testing import VirtualTimeLoop  # noqa: E402 - see above
+
+_TOGETHER: Final = ("_three_members.py", "tests/broker/records/", "tests/bench_smoke/")
+"""Tests that share what is dear to start: where several processes run the tests, one of them alone runs these."""
+
+
+class _OneByOne(LoadScopeScheduling):
+    """Hands each test to whichever process is free, except for those that stay together."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return next((shared for shared in _TOGETHER if shared in file), nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """How tests are handed out with ``-n``."""
+    return _OneByOne(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Long tests first where several processes run them, so that none is left with one at the end."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=_weight)
+
+
+def _weight(item: pytest.Item) -> int:
+    if item.get_closest_marker("slow") is None:
+        return 2
+    return 0 if "e2e" in item.path.parts else 1
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:

@@ -67,6 +67,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
+@pytest.mark.alone
 async def test_it_answers_its_first_request_within_half_a_second() -> None:
     began = asyncio.get_running_loop().time()
 

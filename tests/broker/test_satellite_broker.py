@@ -25,8 +25,8 @@ from crewlet.base.errors import StartRefused, Unavailable
 from crewlet.queue import QueueConfig
 from crewlet.testing import wait_until
 from crewlet.testing.brokers import connected_wire
-from crewlet.testing.engine_files import free_port
 from crewlet.testing.links import LinkProxy, proxied
+from crewlet.testing.ports import free_port
 
 pytestmark = pytest.mark.slow
 

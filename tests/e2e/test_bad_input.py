@@ -137,6 +137,7 @@ async def test_a_file_that_is_not_there_is_told_with_a_way_to_begin(tmp_path: Pa
     assert "crewlet init" in message
 
 
+@pytest.mark.alone
 async def test_a_second_engine_on_one_data_directory_is_refused_naming_both_processes(tmp_path: Path) -> None:
     files = await small_company(tmp_path)
     clock = SystemClock()

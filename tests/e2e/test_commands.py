@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from crewlet.testing.engine_files import EngineFiles, free_port, write_engine_files
+from crewlet.testing.engine_files import EngineFiles, write_engine_files
 from crewlet.testing.engines import CREWLET, run_command, running_engine
+from crewlet.testing.ports import free_port
 from tests.e2e.companies import ECHO, company, role, scripted, write_script
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]

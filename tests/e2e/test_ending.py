@@ -79,6 +79,7 @@ async def test_a_draining_node_refuses_new_messages_and_still_answers_questions(
         assert await engine.ended() == 0
 
 
+@pytest.mark.alone
 async def test_a_second_ctrl_c_ends_at_once_and_the_next_engine_finishes_the_work(tmp_path: Path) -> None:
     files = await slow_company(tmp_path, delay_ms=60_000)
     clock = SystemClock()
@@ -115,6 +116,7 @@ async def test_a_successor_waits_for_the_engine_that_drains(tmp_path: Path) -> N
             assert (await second.api.message(message_id))["state"] == "answered"
 
 
+@pytest.mark.alone
 async def test_an_idle_engine_ends_without_delay(tmp_path: Path) -> None:
     files = await slow_company(tmp_path, delay_ms=0)
     clock = SystemClock()

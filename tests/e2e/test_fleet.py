@@ -126,6 +126,7 @@ async def test_a_node_that_ends_hands_its_seats_over_without_a_lapse(broker: str
         assert all(record["value"]["released"] == record["value"]["epoch"] - 1 for record in epochs["records"])
 
 
+@pytest.mark.alone
 async def test_what_a_node_was_routing_when_it_was_killed_is_routed_by_a_live_peer_within_a_lease(
     broker: str, tmp_path: Path
 ) -> None:

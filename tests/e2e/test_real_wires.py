@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from crewlet.testing.engine_files import free_port
 from crewlet.testing.engines import run_command
 from crewlet.testing.model_replies import Answer, HttpError
 from crewlet.testing.model_servers import ModelServer
+from crewlet.testing.ports import free_port
 from tests.e2e.companies import KEYS, Json, notes_server, role, vendor
 from tests.e2e.model_talk import calls, reviews, submits, talking_engine
 

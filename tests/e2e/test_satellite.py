@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from crewlet.testing.engine_files import EngineFiles, free_port, write_engine_files
+from crewlet.testing.engine_files import EngineFiles, write_engine_files
 from crewlet.testing.engines import Engine, run_command, running_engine
 from crewlet.testing.links import proxied
+from crewlet.testing.ports import free_port
 from crewlet.testing.waiting import wait_until
 from tests.e2e.companies import ECHO, company, role, scripted, write_script
 

@@ -9,7 +9,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,9 +24,10 @@ from crewlet.backends.nats.binary import ServerBinary, find_server
 from crewlet.backends.nats.jetstream_types import ApiError, StreamConfig
 from crewlet.base import limits
 from crewlet.base.errors import CrewletError, Unavailable
+from crewlet.testing.ports import free_ports
 from crewlet.testing.waiting import wait_until
 
-__all__ = ["Cluster", "free_ports", "running_cluster"]
+__all__ = ["Cluster", "running_cluster"]
 
 _READY_S: Final = 30.0
 _LED_S: Final = 20.0
@@ -223,12 +223,3 @@ def _tied() -> list[str]:
     if sys.platform != "linux":
         return []
     return [sys.executable, "-I", "-S", tether.__file__, str(os.getpid()), "-1"]
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nothing on loopback listens on at this moment, all different."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["EngineFiles", "free_port", "write_engine_files"]
+from crewlet.testing.ports import free_port
+
+__all__ = ["EngineFiles", "write_engine_files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,3 @@ async def write_engine_files(
     await asyncio.to_thread(files.node_file.write_text, json.dumps(settings, indent=2), encoding="utf-8")
     await asyncio.to_thread(files.company_file.write_text, json.dumps(company, indent=2), encoding="utf-8")
     return files
-
-
-def free_port() -> int:
-    """A port that nothing on loopback listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -13,7 +13,7 @@ from pathlib import Path
 from crewlet.backends.nats import BrokerConfig, ClusterSettings, Connection, EmbeddedBroker, connect
 from crewlet.backends.nats import wait_current as _wait_current
 from crewlet.backends.nats import wait_for_peers as _wait_for_peers
-from crewlet.testing.clusters import free_ports
+from crewlet.testing.ports import free_ports
 
 __all__ = ["Member", "member_configs", "running_members", "with_secret"]
 
