@@ -15,6 +15,7 @@ from crewlet.base.tasks import Tasks
 from crewlet.coordination import ClaimRefused, Lease, Leases, seat_resource
 from crewlet.seats.hooks import ReleaseMode, SeatHooks
 from crewlet.seats.host_config import HostConfig
+from crewlet.seats.step_queue import StepQueue
 from crewlet.seats.teardown import Teardown
 
 __all__ = ["Around", "KeptSeat"]
@@ -51,9 +52,9 @@ class KeptSeat:
         self._lost = False
         self._establishing: asyncio.Task[None] | None = None
         self._fenced = False
-        self._teardown = Teardown(handle, around.hooks, around.clock)
+        self._teardown = Teardown(handle, around.hooks, around.clock, around.tasks)
         self._letting_go = False
-        self._last_step: asyncio.Task[None] | None = None
+        self._steps = StepQueue(around.tasks, handle)
 
     @property
     def held(self) -> bool:
@@ -95,7 +96,7 @@ class KeptSeat:
     @property
     def idle(self) -> bool:
         """Nothing is held and no step is under way: it may be forgotten."""
-        return self.lease is None and not self.undead and (self._last_step is None or self._last_step.done())
+        return self.lease is None and not self.undead and self._steps.is_done
 
     async def claim(self) -> Lease | ClaimRefused | None:
         """Take the seat if it is free; returns with the store's word, and what follows goes on: see :meth:`settled`.
@@ -103,13 +104,12 @@ class KeptSeat:
         ``None``: nothing was taken, for a reason that is in the log.
         """
         answer: asyncio.Future[Lease | ClaimRefused | None] = asyncio.get_running_loop().create_future()
-        self._begin("claim", lambda: self._claim(answer))
+        self._steps.begin("claim", lambda: self._claim(answer))
         return await answer
 
     async def settled(self) -> None:
         """Return once every step begun so far is done."""
-        if self._last_step is not None:
-            await asyncio.wait((self._last_step,))
+        await self._steps.settled()
 
     def release(self, mode: ReleaseMode, reason: str) -> None:
         """Give the seat back; harmless where it is not held. See :meth:`settled`: then it is given back, or undead.
@@ -126,7 +126,7 @@ class KeptSeat:
             self._lost = True
             if self._establishing is not None:
                 self._establishing.cancel()
-        self._begin("release", lambda: self._release(mode, reason))
+        self._steps.begin("release", lambda: self._release(mode, reason))
 
     async def renew(self) -> None:
         """Extend the lease; what comes of it is told to the node, or ends in a release of its own."""
@@ -152,8 +152,8 @@ class KeptSeat:
     def retry(self) -> None:
         """Try an undead seat's teardown again; its lease goes the moment that one succeeds (S-045)."""
         # One at a time: a teardown that hangs would gather retries behind it.
-        if self.undead and (self._last_step is None or self._last_step.done()):
-            self._begin("retry", self._retry)
+        if self.undead and self._steps.is_done:
+            self._steps.begin("retry", self._retry)
 
     async def _claim(self, answer: asyncio.Future[Lease | ClaimRefused | None]) -> None:
         taken: Lease | ClaimRefused | None = None
@@ -227,10 +227,12 @@ class KeptSeat:
     def _lose(self) -> None:
         """The lease is gone, or must be taken for gone; nobody waits for the release, other seats have renews due."""
         self._fenced = True
+        # A release that waits for a running turn must not: a peer may have begun.
+        self._teardown.hurry()
         if self.undead:
             self.lease = None
         elif self.established:
-            self._begin("lose", lambda: self._release(ReleaseMode.FENCED, "lease_lost"))
+            self._steps.begin("lose", lambda: self._release(ReleaseMode.FENCED, "lease_lost"))
         else:
             # Whoever establishes it gives it up: two must not act on one seat.
             self._lost = True
@@ -264,17 +266,6 @@ class KeptSeat:
         except Unavailable as error:
             _log.warning("seat_give_back_unknown", seat=self.handle, error=str(error))
         await self._around.on_given_back()
-
-    def _begin(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Do ``work`` once every step before it is done."""
-        before = self._last_step
-
-        async def in_turn() -> None:
-            if before is not None and not before.done():
-                await asyncio.wait((before,))
-            await work()
-
-        self._last_step = self._around.tasks.start(f"{name} {self.handle}", in_turn())
 
     def _now_s(self) -> float:
         return self._around.clock.elapsed_s()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import structlog
 
 from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.errors import CrewletError
+from crewlet.base.tasks import Tasks
 from crewlet.seats.hooks import ReleaseMode, SeatHooks
 
 __all__ = ["Teardown"]
@@ -17,10 +20,12 @@ _log = structlog.get_logger(__name__)
 class Teardown:
     """A seat whose teardown failed is *unproven* until a further try succeeds."""
 
-    def __init__(self, handle: str, hooks: SeatHooks, clock: Clock) -> None:
+    def __init__(self, handle: str, hooks: SeatHooks, clock: Clock, tasks: Tasks) -> None:
         self._handle = handle
         self._hooks = hooks
         self._clock = clock
+        self._tasks = tasks
+        self._patient: asyncio.Task[bool] | None = None
         self._unproven_since_s: float | None = None
         self._retries = 0
 
@@ -35,11 +40,19 @@ class Teardown:
         return 0.0 if self._unproven_since_s is None else self._clock.elapsed_s() - self._unproven_since_s
 
     async def run(self, mode: ReleaseMode) -> bool:
-        """The first try; whether it is proven."""
-        if await self._is_proven(mode, first=True):
+        """The first try; whether it is proven. One that is voluntary becomes fenced where it is hurried."""
+        proven = await self._patiently() if mode is ReleaseMode.VOLUNTARY else None
+        if proven is None:
+            proven = await self._is_proven(ReleaseMode.FENCED, first=True)
+        if proven:
             return True
         self._unproven_since_s, self._retries = self._clock.elapsed_s(), 0
         return False
+
+    def hurry(self) -> None:
+        """Wait no longer for what runs: the lease is gone, or must be taken for gone."""
+        if self._patient is not None:
+            self._patient.cancel()
 
     async def retry(self) -> bool:
         """A further try; whether it is proven now. Each twentieth that fails is an alarm (S-046)."""
@@ -52,6 +65,18 @@ class Teardown:
             for_s = round(self.unproven_for_s, 1)
             _log.error("seat_still_unproven", seat=self._handle, attempts=self._retries, for_s=for_s)
         return False
+
+    async def _patiently(self) -> bool | None:
+        """Let go once what runs has ended; ``None`` where that was cut short."""
+        patient = self._patient = self._tasks.start(
+            f"let go {self._handle}", self._is_proven(ReleaseMode.VOLUNTARY, first=True)
+        )
+        try:
+            await asyncio.wait((patient,))
+        finally:
+            patient.cancel()
+            self._patient = None
+        return None if patient.cancelled() else patient.result()
 
     async def _is_proven(self, mode: ReleaseMode, *, first: bool) -> bool:
         try:

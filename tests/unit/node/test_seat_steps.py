@@ -159,6 +159,25 @@ async def test_a_fenced_release_detaches_first_and_the_successor_gets_the_very_d
     assert world.waiting() == []
 
 
+@pytest.mark.spec("S-041")
+async def test_a_lease_that_is_lost_while_its_release_waits_for_a_turn_ends_the_wait(world: World) -> None:
+    first, second = world.node("a", rounds=10, release_wait_s=3600.0), world.node("b", rounds=1)
+    first.turns.round_s = 200.0
+    await first.start()
+    await world.mail("m1")
+    await asyncio.sleep(0.5)
+    first.host.apply([])
+    await asyncio.sleep(0.5)
+    for store in first.stores.values():
+        store.link.cut = True
+
+    await second.start()
+    await asyncio.sleep(2 * TTL_S)
+
+    assert first.log.said[-3:] == ["detach inbox", "detach reflect", "close tools"], "its turn still asks its model"
+    assert second.turns.done == ["m1"]
+
+
 async def test_what_a_turn_that_outlasts_the_wait_held_is_free_for_its_successor_at_once(world: World) -> None:
     node = world.node("a", rounds=1000, release_wait_s=60.0)
     await node.start()
