@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,9 +15,9 @@ import httpx
 
 from benchmarks.companies import write_company
 from benchmarks.standing_broker import StandingBroker
-from crewlet.testing.ports import free_ports
 from crewlet.testing.engine_files import EngineFiles
 from crewlet.testing.engines import Engine
+from crewlet.testing.ports import free_ports
 from crewlet.testing.waiting import wait_until
 
 __all__ = [
@@ -35,6 +36,8 @@ Pace = Mapping[str, float]
 
 _PACED_ENGINE: Final = Path(__file__).with_name("paced_engine.py")
 _BEGUN: Final = "agent_turn_started"
+_ATTACHED: Final = '"seat_attached"'
+_DETACHED: Final = '"seat_detached"'
 _TAKEN_S: Final = 60.0
 _UNAVAILABLE: Final = 503
 _READY_S: Final = 180.0
@@ -89,7 +92,14 @@ def held(engine: Engine) -> int:
     """How many seats it runs, by its own log. Raises ``AssertionError`` with that log where it has ended."""
     said = engine.err
     assert engine.exit_code is None, f"the engine ended with {engine.exit_code}:\n{said}"
-    return said.count('"seat_attached"') - said.count('"seat_detached"')
+    seats: set[str] = set()
+    for line in said.rpartition("\n")[0].splitlines():
+        if _ATTACHED in line:
+            seats.add(json.loads(line)["seat"])
+        elif _DETACHED in line:
+            # One that was given up while it was being established was never attached.
+            seats.discard(json.loads(line)["seat"])
+    return len(seats)
 
 
 async def has_attached(engines: Sequence[Engine], seats: int, *, within_s: float) -> None:
