@@ -79,3 +79,27 @@ async def test_a_seat_over_its_ceiling_waits_and_works_once_the_ceiling_is_raise
         assert (await month_of(engine, "ceo"))["used"] == after["used"]
         assert (await month_of(engine, "cto"))["used"] == 0
         assert json.loads(shown.out)["scopes"][0]["windows"][2]["max"] == 10 * EACH
+
+
+async def test_the_counters_are_the_sum_of_the_recorded_replies_though_the_engine_was_killed(tmp_path: Path) -> None:
+    usage = {"input_tokens": 30, "output_tokens": EACH - 30}
+    looks = {"when": {"phase": "execute", "after": "none"}, "call": [{"tool": "lookup_colleague", "with": {}}]}
+    replies = [{**each, "usage": usage} for each in (looks, ECHO, {"when": {"phase": "review"}, "say": "Reviewed."})]
+    write_script(tmp_path, *replies, delay_ms=700)
+    files = await write_engine_files(tmp_path, document(month=1000 * EACH))
+    async with running_engine(files) as first:
+        sent = await first.api.send("ceo", "Hi")
+
+        async def is_charged() -> bool:
+            return (await month_of(first))["used"] == EACH
+
+        await wait_until(is_charged, what="the first reply's charge", timeout_s=20)
+        await first.kill()
+    async with running_engine(files) as second:
+        answer = await second.api.final_message(sent)
+        used = (await month_of(second))["used"]
+
+        assert answer["answer"] == "Reviewed."
+        assert used == 3 * EACH
+        assert await recorded(second) == used
+        assert (await month_of(second, "ceo"))["used"] == used
