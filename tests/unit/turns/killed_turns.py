@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from crewlet.backends.memory import MemoryLog, MemoryLogStream
+from crewlet.base.fence import Fence
 from crewlet.base.ids import TurnId
 from crewlet.events import Event, decode
 from crewlet.events.types import AgentTurnCompleted
-from crewlet.inbox import Decision, Trigger, TurnOutcome
+from crewlet.inbox import Decision, RunTurn, Trigger, TurnJournal, TurnOutcome
 from crewlet.inbox.journal_state import LastTurn
 from crewlet.inbox.journalled_turn import JournalledTurn
 from crewlet.inbox.seat_journal import SeatJournal
@@ -168,19 +169,38 @@ async def live(world: World, process: Process, *, idempotent: Hint = Hint.UNKNOW
 
     Returns the outcome; ``None`` where the turn had ended before. Raises ``Killed``.
     """
+    clock, ids = born(world)
+    journal = journal_of(world, process, clock)
+    found = await journal.take_over()
+    turn, trigger = _turn_of(journal, found.turn, ids)
+    if turn is None:
+        return None
+    outcome = await runner_of(world, process, clock, ids, idempotent=idempotent)(trigger, CountingFence(), turn)
+    await turn.end(outcome="ack", decision=str(outcome.decision), ids=tuple(each.id for each in trigger.events))
+    process.step()
+    return outcome
+
+
+def born(world: World) -> tuple[VirtualClock, SeededIds]:
+    """A new process's clock and ids; it begins an hour after the last one, so that what it tells reads differently."""
     world.epoch += 1
-    # Each process begins an hour after the one before, so that what it would tell a model anew reads differently.
-    clock, ids = VirtualClock(started=_BEGAN + timedelta(hours=world.epoch)), SeededIds(world.epoch)
+    return VirtualClock(started=_BEGAN + timedelta(hours=world.epoch)), SeededIds(world.epoch)
+
+
+def journal_of(world: World, process: Process, clock: VirtualClock) -> SeatJournal:
+    """The seat's journal as this process writes it; its lease always stands."""
     log: Log = KillableLog(MemoryLog(world.log), process)
 
     async def standing() -> bool:
         return True
 
-    journal = SeatJournal("ceo", log, epoch=world.epoch, writer=f"w{world.epoch}", standing=standing, clock=clock)
-    found = await journal.take_over()
-    turn, trigger = _turn_of(journal, found.turn, ids)
-    if turn is None:
-        return None
+    return SeatJournal("ceo", log, epoch=world.epoch, writer=f"w{world.epoch}", standing=standing, clock=clock)
+
+
+def runner_of(
+    world: World, process: Process, clock: VirtualClock, ids: SeededIds, *, idempotent: Hint = Hint.UNKNOWN
+) -> RunTurn:
+    """A real engine whose every step outside is one of the process's."""
 
     def comment(arguments: Mapping[str, object], context: CallContext) -> ToolResult:
         process.step()
@@ -198,21 +218,23 @@ async def live(world: World, process: Process, *, idempotent: Hint = Hint.UNKNOW
             world.completions[event.id] = event.data
         return event
 
-    setup = TurnSetup(
-        seat=SeatBrief(handle="ceo", name="Chief Executive", agent_id="agent-1"),
-        company=CompanyBrief(name="Acme"),
-        executor=executor_plan(world, process),
-        reviewer=reviewer_plan(world, process),
-        tools=Surface(
-            PlayedTool("comment", comment, server="board", annotations=Annotations(idempotent=idempotent)),
-            PlayedTool("notes", notes),
-        ),
-        meter=world.meter(world, process),
-    )
-    outcome = await TurnEngine(publish, clock, ids).run(trigger, CountingFence(), setup, turn)
-    await turn.end(outcome="ack", decision=str(outcome.decision), ids=tuple(each.id for each in trigger.events))
-    process.step()
-    return outcome
+    engine = TurnEngine(publish, clock, ids)
+
+    async def run(trigger: Trigger, fence: Fence, journal: TurnJournal) -> TurnOutcome:
+        setup = TurnSetup(
+            seat=SeatBrief(handle="ceo", name="Chief Executive", agent_id="agent-1"),
+            company=CompanyBrief(name="Acme"),
+            executor=executor_plan(world, process),
+            reviewer=reviewer_plan(world, process),
+            tools=Surface(
+                PlayedTool("comment", comment, server="board", annotations=Annotations(idempotent=idempotent)),
+                PlayedTool("notes", notes),
+            ),
+            meter=world.meter(world, process),
+        )
+        return await engine.run(trigger, fence, setup, journal)
+
+    return run
 
 
 def _turn_of(journal: SeatJournal, last: LastTurn | None, ids: SeededIds) -> tuple[JournalledTurn | None, Trigger]:
@@ -228,4 +250,4 @@ def _turn_of(journal: SeatJournal, last: LastTurn | None, ids: SeededIds) -> tup
             return JournalledTurn(journal, trigger, TurnId(last.opened.turn_id), last), trigger
 
 
-__all__ = ["Decision", "Killed", "Process", "World", "live"]
+__all__ = ["Decision", "Killed", "Process", "World", "born", "journal_of", "live", "runner_of"]
