@@ -18,8 +18,8 @@ pytest.register_assert_rewrite("crewlet.testing.contracts")
 
 from crewlet.testing import VirtualTimeLoop  # noqa: E402 - see above
 
-_TOGETHER: Final = ("_three_members.py", "tests/broker/records/", "tests/bench_smoke/")
-"""Tests that share what is dear to start: where several processes run the tests, one of them alone runs these."""
+_TOGETHER: Final = ("_three_members.py", "tests/broker/records/", "tests/bench_smoke/", "tests/tidy/")
+"""Tests that share what is dear to start or to read: one of several processes alone runs these."""
 
 
 class _OneByOne(LoadScopeScheduling):

@@ -22,7 +22,7 @@ from crewlet.base.tasks import Tasks
 from crewlet.testing.engine_api import EngineApi
 from crewlet.testing.engine_files import EngineFiles
 from crewlet.testing.engine_processes import StartedProcess, end_processes, processes_below, running
-from crewlet.testing.waiting import wait_until
+from crewlet.testing.waiting import BUSY_TIMES, wait_until
 
 __all__ = ["CREWLET", "CommandResult", "Engine", "run_command", "running_engine"]
 
@@ -141,7 +141,9 @@ class Engine:
 
     async def gone(self, *, within_s: float = 2.0) -> None:
         """Return once nothing that it started runs any more. Raises ``TimeoutError``."""
-        await wait_until(lambda: not self.left_behind(), what="the end of its children", timeout_s=within_s)
+        await wait_until(
+            lambda: not self.left_behind(), what="the end of its children", timeout_s=within_s, exactly=True
+        )
 
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal."""
@@ -161,8 +163,8 @@ class Engine:
         return await self.ended(timeout_s=timeout_s)
 
     async def ended(self, *, timeout_s: float = 30.0) -> int:
-        """Its exit code, once it has ended. Raises ``TimeoutError``."""
-        async with asyncio.timeout(timeout_s):
+        """Its exit code, once it has ended. Raises ``TimeoutError``, later than ``timeout_s`` as ``wait_until`` does."""
+        async with asyncio.timeout(BUSY_TIMES * timeout_s):
             return await self._running_process().wait()
 
     async def close(self) -> None:
@@ -204,7 +206,10 @@ async def run_command(
     program: Sequence[str] = CREWLET,
     timeout_s: float = 40.0,
 ) -> CommandResult:
-    """Run one ``crewlet`` command to its end. Raises ``TimeoutError`` after killing one that does not end."""
+    """Run one ``crewlet`` command to its end. Raises ``TimeoutError`` after killing one that does not end.
+
+    It is given more than ``timeout_s``, as by ``wait_until``.
+    """
     process = await asyncio.create_subprocess_exec(
         *[*program, *arguments],
         cwd=cwd,
@@ -214,7 +219,7 @@ async def run_command(
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(BUSY_TIMES * timeout_s):
             out, err = await process.communicate()
     finally:
         if process.returncode is None:

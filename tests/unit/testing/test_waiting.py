@@ -33,9 +33,16 @@ async def test_it_awaits_an_async_condition() -> None:
     assert list(answers) == []
 
 
-async def test_it_names_what_did_not_hold_in_time() -> None:
-    with pytest.raises(TimeoutError, match=r"the seat is held did not hold within 2 s"):
+async def test_it_names_what_did_not_hold_and_is_patient_with_a_busy_machine() -> None:
+    with pytest.raises(TimeoutError, match=r"the seat is held did not hold within 8 s"):
         await wait_until(lambda: False, what="the seat is held", timeout_s=2)
+
+    assert asyncio.get_running_loop().time() == pytest.approx(8)
+
+
+async def test_a_promise_about_time_is_given_that_time_and_no_more() -> None:
+    with pytest.raises(TimeoutError, match="did not hold within 2 s"):
+        await wait_until(lambda: False, timeout_s=2, exactly=True)
 
     assert asyncio.get_running_loop().time() == pytest.approx(2)
 
