@@ -163,7 +163,7 @@ class Engine:
         return await self.ended(timeout_s=timeout_s)
 
     async def ended(self, *, timeout_s: float = 30.0) -> int:
-        """Its exit code, once it has ended. Raises ``TimeoutError``, later than ``timeout_s`` as ``wait_until`` does."""
+        """Its exit code, once it has ended. Raises ``TimeoutError``, as late as ``wait_until`` does."""
         async with asyncio.timeout(BUSY_TIMES * timeout_s):
             return await self._running_process().wait()
 
