@@ -71,6 +71,7 @@ class Opened(_Entry, frozen=True, kw_only=True, omit_defaults=True, tag="opened"
     """A turn began: on which events (whole), with which prompts, under which revision of the document.
 
     ``shown`` are the identities of waiting chat messages that its prompt showed; they are worked with the turn.
+    ``owes`` is the surface that a tool has to carry its answer to.
     """
 
     turn_id: str
@@ -80,6 +81,7 @@ class Opened(_Entry, frozen=True, kw_only=True, omit_defaults=True, tag="opened"
     headroom: int = 0
     prompts: dict[str, str] = {}
     shown: tuple[str, ...] = ()
+    owes: str = ""
 
 
 class Resumed(_Entry, frozen=True, kw_only=True, omit_defaults=True, tag="resumed"):

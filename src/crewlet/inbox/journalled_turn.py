@@ -81,7 +81,7 @@ class JournalledTurn:
         """Record the opening; of a resumed turn return the recorded one, with what only this build has added."""
         if self._last is not None:
             opened = self._last.opened
-            return Opening(prompts={**opening.prompts, **opened.prompts}, revision=opened.revision)
+            return Opening(prompts={**opening.prompts, **opened.prompts}, revision=opened.revision, owes=opened.owes)
         trigger = self._trigger
         await self._journal.write(
             Opened(
@@ -93,6 +93,7 @@ class JournalledTurn:
                 headroom=trigger.headroom,
                 prompts=dict(opening.prompts),
                 shown=self._shown,
+                owes=opening.owes,
             )
         )
         self._is_open = True

@@ -16,10 +16,14 @@ __all__ = ["CallAt", "NoJournal", "Note", "Opening", "RecordedReply", "TurnJourn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What is fixed when a turn begins: its prompts by phase, and the revision of the company's document."""
+    """What is fixed when a turn begins: its prompts by phase, and the revision of the company's document.
+
+    ``owes`` is the surface that a tool has to carry its answer to.
+    """
 
     prompts: Mapping[str, str] = field(default_factory=dict[str, str])
     revision: str = ""
+    owes: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

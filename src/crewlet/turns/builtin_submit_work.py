@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, cast
 
+from crewlet.base import limits
 from crewlet.tools import CallContext, ToolResult, ToolRow
 
 __all__ = ["SUBMIT_WORK", "SubmitWork", "WorkOutcome", "WorkSubmission"]
@@ -55,7 +56,9 @@ _ROW: Final = ToolRow(
             "deliveries": {
                 "type": "array",
                 "items": {"type": "string"},
-                "description": "Names of the tools whose calls delivered the result, if any.",
+                "description": (
+                    "Names of the tools whose calls brought the result to the one who asked. Each is checked."
+                ),
             },
             "evidence": {
                 "type": "string",
@@ -69,10 +72,16 @@ _ROW: Final = ToolRow(
 
 
 class SubmitWork:
-    """The tool of one execute phase; keeps the submission that ended it."""
+    """The tool of one execute phase; keeps the submission that ended it.
 
-    def __init__(self) -> None:
+    ``refuted`` says what of a submission the turn's record does not bear out. It sends
+    ``limits.CLAIM_REFUSALS_MAX`` of them back; the next is taken as it is, and whoever reads it judges it.
+    """
+
+    def __init__(self, refuted: Callable[[WorkSubmission], str] = lambda _: "") -> None:
         self.submission: WorkSubmission | None = None
+        self._refuted = refuted
+        self._refused = 0
 
     @property
     def row(self) -> ToolRow:
@@ -97,6 +106,10 @@ class SubmitWork:
         problem = _problem(submission)
         if problem:
             return ToolResult(problem, is_error=True)
+        claim = self._refuted(submission)
+        if claim and self._refused < limits.CLAIM_REFUSALS_MAX:
+            self._refused += 1
+            return ToolResult(f"not submitted: {claim}", is_error=True)
         self.submission = submission
         return ToolResult("Submitted. Your work on this task ends here.")
 

@@ -87,10 +87,12 @@ class Calling:
         if refusal or tool is None:
             return ToolResult(refusal, is_error=True)
         context = scope.context_for(call.name, self._record.trace)
-        if not reaches_outside(tool.row):
-            return self._read_back(call, at) or await self._make(tool, call, context)
-        result = await self._outside(tool, call, context, at)
-        scope.reached_outside = scope.reached_outside or proves_outside(tool.row, result)
+        if reaches_outside(tool.row):
+            result = await self._outside(tool, call, context, at)
+            scope.reached_outside = scope.reached_outside or proves_outside(tool.row, result)
+        else:
+            result = self._read_back(call, at) or await self._make(tool, call, context)
+        scope.made.note(tool.row, result)
         return result
 
     def _read_back(self, call: ToolCall, at: CallAt) -> ToolResult | None:

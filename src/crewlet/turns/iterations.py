@@ -9,6 +9,7 @@ from crewlet.inbox import Decision, Opening, Reply
 from crewlet.turns.builtin_submit_review import ReviewDecision, SubmitReview
 from crewlet.turns.builtin_submit_work import SubmitWork, WorkOutcome, WorkSubmission
 from crewlet.turns.builtin_tool_discovery import ActivateTool, ListServerTools
+from crewlet.turns.delivery import claim_problem, obligation_of, undelivered
 from crewlet.turns.phase import Phase, PhaseEnd, PhasePlan
 from crewlet.turns.phase_record import PhaseClosing, PhaseRecord, lean
 from crewlet.turns.prior_work import PriorIteration
@@ -33,6 +34,7 @@ class Iterations:
         self._scope = scope
         self._setup = setup
         self._prompts: Mapping[str, str] = {EXECUTE: executor_system(setup), REVIEW: reviewer_system(setup)}
+        self._owed = obligation_of(scope.trigger, setup.tools)
         self._prior: list[PriorIteration] = []
 
     async def run(self) -> TurnEnd:
@@ -42,7 +44,8 @@ class Iterations:
         if depth >= config.delegation_depth_limit:
             breach = Breach("depth_cap", f"this ask is {depth} deep, the limit is {config.delegation_depth_limit}")
             return await self._breached(breach)
-        self._prompts = (await self._scope.journal.open(Opening(prompts=self._prompts))).prompts
+        opened = await self._scope.journal.open(Opening(prompts=self._prompts, owes=self._owed.surface))
+        self._prompts, self._owed = opened.prompts, self._owed.at(opened.owes)
         while True:
             iterated = await self._iterate(len(self._prior) + 1)
             if isinstance(iterated, TurnEnd):
@@ -60,11 +63,18 @@ class Iterations:
         submission, record = worked
         if submission.outcome is WorkOutcome.NO_ACTION and self._scope.trigger.reply is Reply.NONE:
             return TurnEnd(decision=Decision.SKIPPED, finished=True, artifact=submission.summary)
+        refuted = self._refuted(submission)
+        if refuted:
+            calls = tuple(record.executions)
+            return PriorIteration(iteration=iteration, calls=calls, submission=submission, engine_notes=refuted)
         return await self._review(iteration, submission, record)
+
+    def _refuted(self, submission: WorkSubmission) -> str:
+        return claim_problem(submission, self._owed, self._scope.made)
 
     async def _execute(self, iteration: int) -> tuple[WorkSubmission, PhaseRecord] | TurnEnd:
         scope, setup = self._scope, self._setup
-        work = SubmitWork()
+        work = SubmitWork(self._refuted)
         pair = (ListServerTools(setup.tools), ActivateTool(setup.tools, scope.activated))
         discovery = pair if setup.tools.servers() else ()
         plan = PhasePlan(
@@ -72,7 +82,7 @@ class Iterations:
             iteration=iteration,
             model=setup.executor,
             system=self._prompts[EXECUTE],
-            user=executor_message(scope.trigger, self._prior, now=scope.clock.now()),
+            user=executor_message(scope.trigger, self._prior, now=scope.clock.now(), owed=self._owed),
             toolbox=Toolbox(
                 work, [*discovery, *setup.tools.builtins()], surface=setup.tools, activated=scope.activated
             ),
@@ -113,12 +123,19 @@ class Iterations:
             return _failed(submission.summary, error, "no_decision")
         await close_phase(scope, PhaseClosing(decision=str(review.decision), notes=review.notes))
         artifact = review.final_artifact or submission.summary
-        if review.decision is ReviewDecision.DONE:
-            return TurnEnd(decision=Decision.DONE, finished=True, artifact=artifact)
         if review.decision is ReviewDecision.FAILED:
             return _failed(artifact, review.notes, "judged_failed")
-        calls = tuple(executed.executions)
-        return PriorIteration(iteration=iteration, calls=calls, submission=submission, review=review)
+        is_done = review.decision is ReviewDecision.DONE
+        overturned = undelivered(submission, self._owed, scope.made) if is_done else ""
+        if is_done and not overturned:
+            return TurnEnd(decision=Decision.DONE, finished=True, artifact=artifact)
+        return PriorIteration(
+            iteration=iteration,
+            calls=tuple(executed.executions),
+            submission=submission,
+            review=review,
+            engine_notes=overturned,
+        )
 
     async def _run(self, plan: PhasePlan) -> tuple[PhaseEnd, PhaseRecord]:
         end = await Phase(plan, self._scope).run()

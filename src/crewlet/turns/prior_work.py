@@ -19,12 +19,13 @@ _FINISHERS = frozenset({SUBMIT_WORK, SUBMIT_REVIEW})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorIteration:
-    """One closed iteration that the review sent back."""
+    """One closed iteration that was sent back: by the review, or by the engine's own check of what was claimed."""
 
     iteration: int
     calls: tuple[ToolExecution, ...]
     submission: WorkSubmission
-    review: Review
+    review: Review | None = None
+    engine_notes: str = ""
 
 
 def render_prior(prior: Sequence[PriorIteration]) -> str:
@@ -34,9 +35,12 @@ def render_prior(prior: Sequence[PriorIteration]) -> str:
         parts.append(f"### Iteration {each.iteration}")
         parts.append(render_calls(each.calls, with_results=False))
         parts.append(render_submission(each.submission, result_max_chars=limits.PRIOR_ARTIFACT_MAX_CHARS))
-        if each.review.completed_work:
+        if each.review is not None and each.review.completed_work:
             parts.append(f"Already done, not to be done again: {each.review.completed_work}")
-        parts.append(f"The review sent it back: {each.review.notes}")
+        if each.review is not None and each.review.notes:
+            parts.append(f"The review says: {each.review.notes}")
+        if each.engine_notes:
+            parts.append(f"The engine sent it back: {each.engine_notes}")
     return "\n\n".join(part for part in parts if part)
 
 

@@ -10,20 +10,25 @@ from crewlet.events import Event
 from crewlet.events.types import A2aMessage, A2aRequest, ExternalNotification, TaskAssigned, ToolExecution
 from crewlet.inbox import Reply, Trigger
 from crewlet.turns.builtin_submit_work import WorkSubmission
+from crewlet.turns.delivery import Obligation, how_to_answer
 from crewlet.turns.prior_work import PriorIteration, render_calls, render_prior, render_submission
 
 __all__ = ["executor_message", "reviewer_message", "task_text"]
 
 _OWED: Final = {
     Reply.ENGINE: "Your `summary` is sent back as the answer, as it stands: write it to the one who asked.",
-    Reply.TOOL: "An answer is expected where the message came from. Send it with a tool: your `summary` goes nowhere.",
+    Reply.TOOL: "An answer is expected where the message came from: your `summary` goes nowhere.",
     Reply.NONE: "Nobody waits for an answer. If nothing has to be done, say `no_action`.",
 }
 
 
-def executor_message(trigger: Trigger, prior: Sequence[PriorIteration], *, now: datetime) -> str:
+def executor_message(
+    trigger: Trigger, prior: Sequence[PriorIteration], *, now: datetime, owed: Obligation | None = None
+) -> str:
     """What the executor is told first in an iteration."""
-    parts = [f"It is {now:%Y-%m-%d %H:%M} UTC.", task_text(trigger), f"## Your answer\n{_OWED[trigger.reply]}"]
+    owed = owed or Obligation(trigger.reply)
+    answer = f"{_OWED[trigger.reply]} {how_to_answer(owed)}" if owed.by_tool else _OWED[trigger.reply]
+    parts = [f"It is {now:%Y-%m-%d %H:%M} UTC.", task_text(trigger), f"## Your answer\n{answer}"]
     if prior:
         parts.append(f"## Work so far in this turn\n{render_prior(prior)}")
     return "\n\n".join(parts)

@@ -16,6 +16,7 @@ from crewlet.tools import CallContext, Tool
 from crewlet.tracing import Tracer
 from crewlet.turns.config import TurnConfig
 from crewlet.turns.cost import NO_COST, Cost
+from crewlet.turns.delivery import CallsMade
 from crewlet.turns.meter import Meter
 from crewlet.turns.notes import NoteBox
 from crewlet.turns.phase_record import PhaseRecord
@@ -44,6 +45,7 @@ class TurnScope:
     notes: NoteBox
     activated: dict[str, Tool] = field(default_factory=dict[str, Tool])
     calls_made: Counter[str] = field(default_factory=Counter[str])
+    made: CallsMade = field(default_factory=CallsMade)
     usage: Usage = field(default_factory=Usage)
     cost: Cost = NO_COST
     models: dict[str, str] = field(default_factory=dict[str, str])

@@ -244,7 +244,7 @@ async def test_an_answer_that_could_not_be_recorded_was_not_given() -> None:
 
 
 async def test_work_that_nobody_waits_for_is_done_though_its_end_was_not_recorded() -> None:
-    outcome = await Stage(refuse=no_completion).run(trigger_from(reply=Reply.TOOL))
+    outcome = await Stage(refuse=no_completion).run(trigger_from(reply=Reply.NONE))
 
     assert (outcome.decision, outcome.finished) == (Decision.DONE, True)
 

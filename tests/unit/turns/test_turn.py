@@ -164,15 +164,6 @@ async def test_no_action_that_nobody_waits_for_is_skipped_without_a_review() -> 
     assert stage.completed.decision == "skipped"
 
 
-async def test_no_action_that_somebody_waits_for_is_reviewed() -> None:
-    stage = Stage(executor=PlayedModel(submits("nothing to do", outcome="no_action")))
-
-    outcome = await stage.run(trigger_from(reply=Reply.ENGINE))
-
-    assert outcome.decision is Decision.DONE
-    assert stage.phase("review").decision == "done"
-
-
 async def test_an_ask_ends_the_turn_after_its_round_without_a_review() -> None:
     look = PlayedTool("look")
     executor = PlayedModel(says("I ask the CTO.", call("a2a_ask", handle="cto", brief="how?"), call("look")))
