@@ -27,7 +27,7 @@ from crewlet.coordination import (
     seat_resource,
 )
 from crewlet.duties.duty import DutyFence
-from crewlet.queue import EventQueue, mailboxes_of
+from crewlet.queue import EventQueue, Log, mailboxes_of
 
 __all__ = ["MailboxRetirement", "RetirementParts", "RunEnder", "say_held"]
 
@@ -55,6 +55,7 @@ class RetirementParts:
     mailboxes: Mailboxes
     runs: SandboxRuns
     queue: EventQueue
+    log: Log
     clock: Clock
     ids: Ids
     owner: str
@@ -139,6 +140,9 @@ class MailboxRetirement:
         for subscription in mailboxes_of(handle):
             fence.check()
             await self._parts.queue.delete_subscription(subscription)
+        fence.check()
+        # A seat that is added again under this handle is another one: no turn of its namesake's is to go on in it.
+        await self._parts.log.purge(handle)
 
     async def _forgotten(self, mark: _SeatRecord) -> bool:
         if await self._parts.mailboxes.forget(mark):

@@ -107,6 +107,7 @@ def node_duties(
         mailboxes=Mailboxes(ground.stores[MAILBOXES.name]),
         runs=SandboxRuns(ground.stores[SANDBOX_RUNS.name]),
         queue=ground.queue,
+        log=ground.log,
         clock=clock,
         ids=ids,
         owner=me.owner,

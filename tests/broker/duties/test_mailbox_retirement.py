@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from crewlet import topics
-from crewlet.backends.nats import EmbeddedBroker, open_buckets
+from crewlet.backends.nats import EmbeddedBroker, JetStreamLog, open_buckets
 from crewlet.backends.nats.queue import JetStreamQueue
 from crewlet.base import limits
 from crewlet.base.clock import SystemClock
@@ -69,6 +69,7 @@ class Member:
             mailboxes=self.registry,
             runs=SandboxRuns(stores[SANDBOX_RUNS.name]),
             queue=node.queue,
+            log=JetStreamLog(node.api, ids=SeededIds(sum(map(ord, name)) + 1)),
             clock=clock,
             ids=SeededIds(sum(map(ord, name))),
             owner=f"{name}:1",

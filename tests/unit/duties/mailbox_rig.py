@@ -10,7 +10,14 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
-from crewlet.backends.memory import MemoryBroker, MemoryBucket, MemoryQueue, MemoryRecordStore
+from crewlet.backends.memory import (
+    MemoryBroker,
+    MemoryBucket,
+    MemoryLog,
+    MemoryLogStream,
+    MemoryQueue,
+    MemoryRecordStore,
+)
 from crewlet.base.errors import CrewletError, Unavailable
 from crewlet.base.fence import OpenFence
 from crewlet.coordination import (
@@ -122,6 +129,7 @@ class Company:
 
     def __post_init__(self) -> None:
         self.broker = MemoryBroker(self.rig.clock)
+        self.journal = MemoryLogStream(self.rig.clock)
         self.buckets = {slot.name: MemoryBucket(slot, self.rig.clock) for slot in (MAILBOXES, SANDBOX_RUNS)}
         self.queue = Queue(self.broker, node="outside")
         self.registry = Mailboxes(MemoryRecordStore(self.buckets[MAILBOXES.name]))
@@ -137,6 +145,7 @@ class Company:
             mailboxes=mailboxes,
             runs=SandboxRuns(links[SANDBOX_RUNS.name]),
             queue=queue,
+            log=MemoryLog(self.journal),
             clock=self.rig.clock,
             ids=SeededIds(sum(map(ord, name))),
             owner=process.owner,

@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
+from crewlet.backends.memory import MemoryLog
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.base.fence import OpenFence
 from crewlet.coordination import MAILBOXES, SANDBOX_RUNS, ClaimRefused, Lease, RunStatus, seat_resource
 from crewlet.duties import Duty, DutyRunner, DutyTimes
 from crewlet.node.mailboxes import ensure_mailboxes
-from crewlet.queue import Subscription, control_of, inbox_of, mailboxes_of
+from crewlet.queue import LogRecord, Subscription, control_of, inbox_of, mailboxes_of
 from tests.unit.coordination.lease_rig import TTL_S
 from tests.unit.duties.mailbox_rig import DAY_S, TICK_S, Boxes, Company, Sweeper, elapsed_s
 
@@ -77,6 +78,17 @@ async def test_the_seats_lease_is_held_until_the_last_of_its_mailboxes_and_its_r
     await sweeper.tick()
 
     assert held == [True, True, True]
+
+
+async def test_a_retired_seats_journal_goes_too_and_a_namesake_goes_on_with_nothing(company: Company) -> None:
+    sweeper = company.sweeper()
+    log = MemoryLog(company.journal)
+    await log.append("cto", [LogRecord("opened.1", b"a turn that was left")], expected=0)
+    await company.gone_for_a_day("cto", sweeper)
+
+    await sweeper.tick()
+
+    assert await log.read("cto") == []
 
 
 @pytest.mark.spec("S-155")

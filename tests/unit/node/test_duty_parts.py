@@ -16,6 +16,8 @@ from crewlet.backends.memory import (
     MemoryBroker,
     MemoryBucket,
     MemoryLeases,
+    MemoryLog,
+    MemoryLogStream,
     MemoryQueue,
     MemoryRecordStore,
 )
@@ -75,6 +77,7 @@ async def jobs_over(stores: dict[str, Touched], clock: Clock, roles: Sequence[st
         mailboxes=Mailboxes(stores[MAILBOXES.name]),
         runs=SandboxRuns(stores[SANDBOX_RUNS.name]),
         queue=queue,
+        log=MemoryLog(MemoryLogStream(clock)),
         clock=clock,
         ids=ids,
         owner="a:1",
