@@ -22,6 +22,8 @@ BROAD_HANDLERS: dict[str, str] = {
     "duties/tick_loop.py": "a fault of one tick is told and its duty given back; a dead loop would leave it undone",
     "inbox/digest.py": "what a source makes of its own words may fail; its batch is then worked one by one",
     "inbox/message_keys.py": "as above, and the event has no second key then",
+    "inbox/seat_turns.py": "a defect ends its turn as given up: handed back, it would only be met again",
+    "inbox/thread_showing.py": "a source that cannot show a thread costs the turn that thread, not its run",
     "llm/endpoint.py": "what vendors' SDKs raise over a broken answer has no common root; it is classified, once",
     "queue/batches.py": "a partition key that cannot be told costs its event its company, not the haul its handling",
     "seats/host.py": "a defect met with one seat must not end the renews and claims of all the others",
@@ -30,6 +32,7 @@ BROAD_HANDLERS: dict[str, str] = {
     "store/readers.py": "a caller's function failed: its error is that caller's answer, and the thread goes on",
     "store/writer.py": "as in the readers; the thread's own failure is told to whoever opened it",
     "tools/server_life.py": "a tool server's faults are many: they end its own life, or become the result of one call",
+    "testing/fleet_simulation/process.py": "whatever is thrown into a stopped task is kept for its next step",
     "turns/engine.py": "a fault of the engine ends its turn as failed: raised, it would be redelivered to fail again",
     "turns/tool_calls.py": "a fault of one tool is a failed result that the model reads",
 }

@@ -9,7 +9,7 @@ from dataclasses import replace
 import structlog
 
 from crewlet.base import limits
-from crewlet.base.errors import Fenced, PayloadTooLarge, StoppedByPerson, Unavailable
+from crewlet.base.errors import CrewletError, Fenced, PayloadTooLarge, StoppedByPerson, Unavailable
 from crewlet.base.ids import TurnId
 from crewlet.events import Event
 from crewlet.inbox.contract import Decision, Trigger, TurnOutcome
@@ -19,7 +19,7 @@ from crewlet.inbox.seat_journal import SeatJournal
 from crewlet.inbox.thread_showing import thread_around
 from crewlet.inbox.trigger_news import TriggerNews
 from crewlet.inbox.turn_journal import NoJournal
-from crewlet.inbox.verdict import SPENT, ids_worked, verdict_of
+from crewlet.inbox.verdict import PANICKED, SPENT, ids_worked, verdict_of
 from crewlet.queue import Ack, Defer, Nak, Outcome
 
 __all__ = ["SeatTurns"]
@@ -74,6 +74,11 @@ class SeatTurns:
             outcome = TurnOutcome(turn_id=TurnId(""), decision=Decision.STOPPED, finished=True, error=str(stopped))
         except Fenced as fenced:
             return Defer(str(fenced))
+        except CrewletError:
+            raise
+        except Exception as panic:  # noqa: BLE001 - supervisor: a defect, which a redelivery would only meet again
+            _log.exception("dispatch_panicked", seat=self._handle, trigger=trigger.lead.id)
+            outcome = _panicked(panic)
         return await self._ended(trigger, journal, replace(outcome, shown_messages=shown), spent)
 
     async def _ended(
@@ -131,3 +136,15 @@ class SeatTurns:
             else:
                 return
         await self._parts.settle(trigger, outcome)
+
+
+def _panicked(panic: Exception) -> TurnOutcome:
+    """Whether it had reached outside nobody can say, so it counts as if it had (S-125)."""
+    return TurnOutcome(
+        turn_id=TurnId(""),
+        decision=Decision.FAILED,
+        finished=True,
+        error=f"{type(panic).__name__}: {panic}",
+        error_kind=PANICKED,
+        reached_outside=True,
+    )

@@ -7,7 +7,6 @@ import asyncio
 import structlog
 
 from crewlet.base import limits
-from crewlet.base.errors import Unavailable
 from crewlet.events.types import ExternalNotification
 from crewlet.inbox.contract import Trigger
 from crewlet.inbox.message_keys import ledger_key, message_key_of
@@ -31,8 +30,8 @@ async def thread_around(trigger: Trigger, sources: Sources) -> ThreadBlock | Non
     try:
         async with asyncio.timeout(limits.THREAD_READ_TIMEOUT_S):
             posts = await reader.read(trigger.handle, notice_of(body))
-    except (Unavailable, TimeoutError) as error:
-        _log.warning("thread_unread", seat=trigger.handle, integration=body.integration, error=str(error))
+    except Exception as error:  # noqa: BLE001 - supervisor: whatever a source fails with costs the turn its thread alone
+        _log.warning("thread_unread", seat=trigger.handle, integration=body.integration, error=repr(error))
         return ThreadBlock(_UNREAD)
     if not posts:
         return None

@@ -7,10 +7,13 @@ from typing import Final
 
 from crewlet.inbox.contract import Decision, Trigger, TurnOutcome
 
-__all__ = ["SPENT", "Verdict", "ids_worked", "verdict_of"]
+__all__ = ["PANICKED", "SPENT", "Verdict", "ids_worked", "verdict_of"]
 
 SPENT: Final = "its deliveries are spent; the message is a dead letter now"
 _BUDGET_EXHAUSTED: Final = "budget_exhausted"
+PANICKED: Final = "unhandled_exception"
+"""The kind of end that a defect of the engine makes of a turn."""
+_ABANDONED: Final = {"refusal": "the model declined", PANICKED: "the engine failed in it"}
 _ANSWERED: Final = frozenset({Decision.DONE, Decision.SKIPPED})
 
 
@@ -29,13 +32,13 @@ class Verdict:
 def verdict_of(outcome: TurnOutcome, *, headroom: int) -> Verdict:
     """Whether the trigger is done with, given how its turn ended and how many deliveries it has left.
 
-    A finished turn is recorded. A broken one comes back, unless its own record proves that a call reached outside:
-    then repeating it would do more harm than losing the rest, and giving up is said (S-123, S-124). The last
-    delivery of a broken one is given up too, since the queue dead-letters it.
+    A finished turn is recorded; what the model declined, or what a defect of ours ended, is given up with it, since a
+    run again would only come to the same. A broken one comes back, unless its own record proves that a call reached
+    outside: then repeating it would do more harm than losing the rest, and giving up is said (S-123, S-124). The
+    last delivery of a broken one is given up too, since the queue dead-letters it.
     """
     if outcome.finished:
-        abandoned = "the model declined" if outcome.error_kind == "refusal" else ""
-        return Verdict(record=True, abandoned=abandoned)
+        return Verdict(record=True, abandoned=_ABANDONED.get(outcome.error_kind, ""))
     if outcome.reached_outside:
         return Verdict(record=True, abandoned="the turn broke after a call had reached outside")
     if outcome.error_kind == _BUDGET_EXHAUSTED:

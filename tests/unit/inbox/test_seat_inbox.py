@@ -350,14 +350,19 @@ async def test_an_outage_while_the_answer_is_handed_over_runs_no_turn_again(node
     assert await recorded(node) == "done"
 
 
-async def test_a_fault_of_the_turn_is_not_swallowed(node: Node) -> None:
-    """The queue counts an exception as a failure."""
+@pytest.mark.spec("S-125", "S-127")
+async def test_a_defect_of_ours_is_recorded_and_given_up_aloud_with_its_stack(node: Node) -> None:
+    """Handed back, it would be met again, after whatever the turn had done before it."""
     node.does = RuntimeError("a bug")
 
-    with pytest.raises(RuntimeError):
-        await node.gets()
+    with capture_logs() as logs:
+        outcome = await node.gets()
 
-    assert await recorded(node) is None
+    assert outcome == Ack()
+    assert await recorded(node) == "failed"
+    assert [(skip.reason, skip.detail) for skip in node.skips] == [("the engine failed in it", "RuntimeError: a bug")]
+    panicked = next(line for line in logs if line["event"] == "dispatch_panicked")
+    assert panicked["exc_info"] is True
 
 
 async def test_a_cancelled_turn_travels_on_and_frees_its_slot(node: Node) -> None:
@@ -393,8 +398,8 @@ async def test_work_that_cannot_be_read_comes_back_and_is_never_acknowledged(nod
 
 
 def _last_deliveries() -> list[tuple[str, Callable[[Node], None], str]]:
-    def faulty(node: Node) -> None:
-        node.does = RuntimeError("a bug")
+    def gone(node: Node) -> None:
+        node.does = Unavailable("the seat has left the company")
 
     def unsettled(node: Node) -> None:
         node.settling = Unavailable("the broker is away")
@@ -406,7 +411,7 @@ def _last_deliveries() -> list[tuple[str, Callable[[Node], None], str]]:
         node.epoch = None
 
     return [
-        ("a fault", faulty, "a bug"),
+        ("no seat", gone, "has left"),
         ("no settlement", unsettled, "the broker is away"),
         ("the fence", fenced, "epoch 7 is over"),
         ("no grant", not_held, "not owned here"),
@@ -421,7 +426,7 @@ async def test_whatever_spends_the_last_delivery_whoever_waits_for_it_hears_so(
     arrange(node)
     ask = event(A2aRequest(channel_id="c1", requester="cto", target="ceo", brief="Which database?"))
 
-    with suppress(RuntimeError, Unavailable):
+    with suppress(Unavailable):
         await node.gets(ask, headroom=0)
 
     assert [(skip.trigger_id, skip.abandoned) for skip in node.skips] == [("e1", True)], what

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crewlet.base.ids import TurnId
-from crewlet.inbox import Decision, TurnOutcome, verdict_of
+from crewlet.inbox import Decision, TurnOutcome, Verdict, verdict_of
 
 
 def _ended(*, finished: bool, reached_outside: bool = False, error_kind: str = "") -> TurnOutcome:
@@ -58,3 +58,18 @@ def test_a_refusal_is_recorded_and_said() -> None:
 
     assert verdict.record
     assert "declined" in verdict.abandoned
+
+
+def test_a_defect_of_the_engine_is_recorded_and_said() -> None:
+    """The same code on the same input fails again."""
+    verdict = verdict_of(_ended(finished=True, error_kind="unhandled_exception"), headroom=5)
+
+    assert verdict.record
+    assert "engine failed" in verdict.abandoned
+
+
+def test_a_turn_whose_budget_ran_out_is_no_failure() -> None:
+    """It is parked, also on its last delivery: whoever parks it says what becomes of it."""
+    assert verdict_of(_ended(finished=False, error_kind="budget_exhausted"), headroom=0) == Verdict(
+        record=False, parked=True
+    )
