@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,14 @@ from crewlet.backends.nats import (
     MembersStreams,
     wait_for_members,
 )
-from crewlet.backends.nats.jetstream_types import StreamConfig
+from crewlet.backends.nats.jetstream_types import ApiError, StreamConfig
 from crewlet.base.errors import StartRefused, Unavailable
 from crewlet.queue import QueueConfig
 from crewlet.testing import wait_until
 from crewlet.testing.brokers import connected_wire
 from crewlet.testing.links import LinkProxy, proxied
-from crewlet.testing.ports import free_port
+from crewlet.testing.members import member_configs, running_members
+from crewlet.testing.ports import free_port, free_ports
 
 pytestmark = pytest.mark.slow
 
@@ -148,3 +150,41 @@ def cut_off(link: LinkProxy, cut: str) -> None:
     else:
         link.refuse = True
         link.drop()
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(480)
+async def test_members_of_a_cluster_keep_what_it_writes_through_any_of_them_whoever_leads(tmp_path: Path) -> None:
+    ports = free_ports(2)
+    members = member_configs(tmp_path)
+    for index, port in enumerate(ports):
+        members[index] = replace(members[index], leaf_listener=LeafListener(host="127.0.0.1", port=port))
+    remotes = LeafRemotes(members=tuple(f"127.0.0.1:{port}" for port in ports))
+    config = BrokerConfig(store_dir=tmp_path / "satellite", leaf_remotes=remotes, name="far")
+    async with running_members(members) as running, broker(config) as far, connected_wire(far) as wire:
+        api = JetStream(wire, timeout_s=2.0, peers_wait_s=30.0)
+        some = StreamConfig(name="some", subjects=["$KV.some.>"], num_replicas=3)
+        await wait_until(lambda: made(api, some), what="the stream on three members", timeout_s=60)
+        await api.publish("$KV.some.a", b"1", timeout_s=20)
+        await running[0].kill()
+        await wait_until(lambda: written(api, b"2"), what="a write through the other members", timeout_s=60)
+        found = await JetStream(running[1].connection, timeout_s=20).last_message("some", "$KV.some.a")
+
+    assert found is not None
+    assert found.data == b"2"
+
+
+async def made(api: JetStream, stream: StreamConfig) -> bool:
+    try:
+        await api.stream_create(stream)
+    except (Unavailable, ApiError):
+        return False
+    return True
+
+
+async def written(api: JetStream, payload: bytes) -> bool:
+    try:
+        await api.publish("$KV.some.a", payload)
+    except Unavailable:
+        return False
+    return True
