@@ -83,7 +83,7 @@ async def test_a_seat_over_its_ceiling_waits_and_works_once_the_ceiling_is_raise
 
 async def test_the_counters_are_the_sum_of_the_recorded_replies_though_the_engine_was_killed(tmp_path: Path) -> None:
     usage = {"input_tokens": 30, "output_tokens": EACH - 30}
-    looks = {"when": {"phase": "execute", "after": "none"}, "call": [{"tool": "lookup_colleague", "with": {}}]}
+    looks: Json = {"when": {"phase": "execute", "after": "none"}, "call": [{"tool": "lookup_colleague", "with": {}}]}
     replies = [{**each, "usage": usage} for each in (looks, ECHO, {"when": {"phase": "review"}, "say": "Reviewed."})]
     write_script(tmp_path, *replies, delay_ms=700)
     files = await write_engine_files(tmp_path, document(month=1000 * EACH))
