@@ -13,6 +13,7 @@ from crewlet.turns.conversation import Conversation
 from crewlet.turns.live_view import LiveView
 from crewlet.turns.phase_plan import PhasePlan
 from crewlet.turns.phase_record import PhaseRecord
+from crewlet.turns.repeats import Repeat, RepeatedCall, Repeats, why_refused
 from crewlet.turns.tool_calls import call_tool, proves_outside, recorded_arguments, refusal_of
 from crewlet.turns.turn_scope import TurnScope
 
@@ -37,6 +38,7 @@ class Calling:
         self._view = view
         self._asks: list[str] = []
         self._waiting_for = ""
+        self._repeats = Repeats()
 
     @property
     def asks(self) -> tuple[str, ...]:
@@ -49,7 +51,7 @@ class Calling:
         return bool(self._waiting_for)
 
     async def all_of(self, reply: ModelReply, round_num: int) -> None:
-        """Make every call of a reply and add its result. Raises ``Fenced``, ``Unavailable``."""
+        """Make every call of a reply and add its result. Raises ``Fenced``, ``Unavailable``, ``RepeatedCall``."""
         for index, call in enumerate(reply.message.calls):
             result = await self._call(call, CallAt(self._plan.path, round_num, index), reply.message.text)
             text = result.text or "(no output)"
@@ -74,7 +76,7 @@ class Calling:
             # Last of all before the call: between an earlier check and the call the seat could have moved (S-074).
             scope.fence.check()
             result = await self._perform(call, at)
-        except (Fenced, Unavailable) as ended:
+        except (Fenced, Unavailable, RepeatedCall) as ended:
             self._note(execution, started_s, ToolResult(str(ended), is_error=True))
             raise
         await self._view.called(self._note(execution, started_s, result))
@@ -82,7 +84,11 @@ class Calling:
 
     async def _perform(self, call: ToolCall, at: CallAt) -> ToolResult:
         scope, toolbox = self._scope, self._plan.toolbox
+        repeat = self._repeats.next(call)
+        if repeat is Repeat.END:
+            raise RepeatedCall(call.name, self._repeats.times(call))
         refusal = refusal_of(call, toolbox, waiting_for=self._waiting_for)
+        refusal = refusal or (why_refused(call) if repeat is Repeat.REFUSE else "")
         tool = toolbox.find(call.name)
         if refusal or tool is None:
             return ToolResult(refusal, is_error=True)

@@ -15,6 +15,7 @@ from crewlet.turns.phase_record import PhaseClosing, PhaseRecord, lean
 from crewlet.turns.prior_work import PriorIteration
 from crewlet.turns.prompt_messages import executor_message, reviewer_message
 from crewlet.turns.prompts import executor_system, reviewer_system
+from crewlet.turns.repeats import REPEATED_CALL, RepeatedCall
 from crewlet.turns.round_step import Step
 from crewlet.turns.setup import TurnSetup
 from crewlet.turns.toolbox import Toolbox
@@ -47,7 +48,10 @@ class Iterations:
         opened = await self._scope.journal.open(Opening(prompts=self._prompts, owes=self._owed.surface))
         self._prompts, self._owed = opened.prompts, self._owed.at(opened.owes)
         while True:
-            iterated = await self._iterate(len(self._prior) + 1)
+            try:
+                iterated = await self._iterate(len(self._prior) + 1)
+            except RepeatedCall as repeated:
+                return await self._breached(Breach(REPEATED_CALL, str(repeated)))
             if isinstance(iterated, TurnEnd):
                 return iterated
             self._prior.append(iterated)

@@ -6,8 +6,9 @@ import pytest
 
 from crewlet.events.types import TurnGuardBreach
 from crewlet.inbox import Decision
+from crewlet.llm import ModelReply, ToolCall
 from crewlet.turns import TurnConfig
-from tests.unit.turns.turn_kit import PlayedModel, Stage, reviews, submits, trigger_from
+from tests.unit.turns.turn_kit import PlayedModel, PlayedTool, Stage, call, reviews, says, submits, trigger_from
 
 pytestmark = pytest.mark.virtual_time
 
@@ -58,3 +59,65 @@ async def test_one_below_the_depth_limit_runs() -> None:
     outcome = await Stage().run(trigger_from(depth=2))
 
     assert outcome.decision is Decision.DONE
+
+
+def poll(n: int = 0) -> ModelReply:
+    return says("", call("poll", n=n))
+
+
+async def test_the_same_call_over_and_over_is_refused_and_then_ends_the_turn() -> None:
+    tool = PlayedTool("poll")
+    stage = Stage(executor=PlayedModel(*[poll()] * 20), tools=[tool])
+
+    outcome = await stage.run()
+
+    assert (outcome.decision, outcome.finished, outcome.error_kind) == (Decision.FAILED, True, "repeated_call")
+    assert stage.only(TurnGuardBreach).kind == "repeated_call"
+    assert (len(tool.calls), len(stage.executor.requests)) == (5, 8)
+    record = stage.phase("execute")
+    assert (record.failed, record.error_kind) == (True, "repeated_call")
+    assert "not run: you called `poll` with these very arguments 5 times" in record.tool_executions[5].error
+
+
+async def test_a_model_that_heeds_the_word_goes_on() -> None:
+    executor = PlayedModel(*[poll()] * 7, submits())
+
+    outcome = await Stage(executor=executor, tools=[PlayedTool("poll")]).run()
+
+    assert outcome.decision is Decision.DONE
+
+
+async def test_two_calls_in_turn_are_a_circle_too() -> None:
+    stage = Stage(executor=PlayedModel(*[poll(1), poll(2)] * 10), tools=[PlayedTool("poll")])
+
+    outcome = await stage.run()
+
+    assert outcome.error_kind == "repeated_call"
+
+
+async def test_the_same_call_with_something_new_between_is_work() -> None:
+    changing = [each for n in range(8) for each in (poll(), says("", call("change", n=n)))]
+    tool = PlayedTool("poll")
+    stage = Stage(executor=PlayedModel(*changing, submits()), tools=[tool, PlayedTool("change")])
+
+    outcome = await stage.run()
+
+    assert (outcome.decision, len(tool.calls)) == (Decision.DONE, 8)
+
+
+async def test_calls_whose_arguments_cannot_be_read_are_a_circle_too() -> None:
+    garbled = ToolCall("c", "poll", None, raw="{oops")
+    stage = Stage(executor=PlayedModel(*[says("", garbled)] * 20), tools=[PlayedTool("poll")])
+
+    outcome = await stage.run()
+
+    assert outcome.error_kind == "repeated_call"
+
+
+async def test_a_reply_full_of_the_same_call_is_ended_within_it() -> None:
+    tool = PlayedTool("poll")
+    stage = Stage(executor=PlayedModel(says("", *[call("poll")] * 30)), tools=[tool])
+
+    outcome = await stage.run()
+
+    assert (outcome.error_kind, len(tool.calls)) == ("repeated_call", 5)
