@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import random
-from typing import NewType, Protocol
+from typing import Final, NewType, Protocol
 from uuid import UUID
 
 __all__ = ["AgentId", "Handle", "Ids", "NodeId", "RandomIds", "TurnId", "WorkKey"]
+
+_POOL_BYTES: Final = 4096
 
 Handle = NewType("Handle", str)
 """A seat's identity in the company document; its mailbox, lease and memory are keyed on it."""
@@ -31,11 +34,28 @@ class Ids(Protocol):
         ...
 
 
+class _PooledSystemRandom(random.SystemRandom):
+    """The operating system's randomness, fetched by the block: a turn needs some dozens of ids."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pool = b""
+        self._used = 0
+
+    def getrandbits(self, k: int, /) -> int:
+        count = (k + 7) // 8
+        if self._used + count > len(self._pool):
+            self._pool, self._used = os.urandom(max(_POOL_BYTES, count)), 0
+        taken = self._pool[self._used : self._used + count]
+        self._used += count
+        return int.from_bytes(taken, "big") >> (8 * count - k)
+
+
 class RandomIds:
     """Ids from a random source: the operating system's unless a seeded one is given."""
 
     def __init__(self, source: random.Random | None = None) -> None:
-        self._source = source or random.SystemRandom()
+        self._source = source or _PooledSystemRandom()
 
     def uuid(self) -> UUID:
         """A fresh random UUID (version 4)."""
