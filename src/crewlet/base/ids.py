@@ -42,7 +42,7 @@ class _PooledSystemRandom(random.SystemRandom):
         self._pool = b""
         self._used = 0
 
-    def getrandbits(self, k: int, /) -> int:
+    def getrandbits(self, k: int) -> int:
         count = (k + 7) // 8
         if self._used + count > len(self._pool):
             self._pool, self._used = os.urandom(max(_POOL_BYTES, count)), 0
