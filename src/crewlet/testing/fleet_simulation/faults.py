@@ -83,6 +83,10 @@ def _the_same_epoch(before: Any, *, resource: str, claim: str, preferred: str, a
     return after if before is None else replace(after, epoch=max(before.epoch, 1))
 
 
+def _breaks(_kept: object) -> None:
+    raise ValueError("a planted fault")
+
+
 async def _lost_at_once(kept: Any, _lease: object, _why: str) -> None:  # noqa: ANN401 - a seat's keeping from inside
     kept._lose()  # noqa: SLF001
 
@@ -174,6 +178,7 @@ FLEET_FAULTS: tuple[FleetFault, ...] = (
         ("kept",),
         ((seat_keeping.KeptSeat, "_unproven", _lost_at_once),),
     ),
+    FleetFault("a step of the heartbeat breaks", "any", ("whole",), ((seat_keeping.KeptSeat, "retry", _breaks),)),
     FleetFault("one too many is given back", "none", ("rest",), ((placement, "_surplus", _one_too_many),)),
     FleetFault("now and then one is given back", "none", ("still",), ((sweep.Sweep, "_give_back", _now_and_then),)),
     FleetFault(

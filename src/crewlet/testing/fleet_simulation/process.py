@@ -13,6 +13,8 @@ from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 from weakref import WeakSet
 
+from crewlet.base.tasks import Tasks
+
 __all__ = ["SimulatedProcess", "current_process", "in_processes"]
 
 _T = TypeVar("_T")
@@ -46,13 +48,14 @@ class SimulatedProcess:
         self.stopped_at_s = 0.0
         """When it last stopped, on the loop's clock."""
         self._waiting: list[asyncio.Future[None]] = []
+        self._begun = Tasks(owner)
         self._tasks: WeakSet[asyncio.Task[Any]] = WeakSet()
 
     def run(self, work: Coroutine[Any, Any, _T]) -> asyncio.Task[_T]:
         """Do ``work`` as this process."""
         context = copy_context()
         context.run(_CURRENT.set, self)
-        return asyncio.get_running_loop().create_task(work, context=context)
+        return context.run(self._begun.start, "run", work)
 
     def stop(self) -> None:
         """Nothing of it takes another step."""

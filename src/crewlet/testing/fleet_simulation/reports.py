@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Generator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,9 @@ import structlog
 from crewlet.testing.fleet_simulation.process import current_process
 
 __all__ = ["Reports", "Said"]
+
+
+_FAULTS = frozenset({"task_failed", "seat_heartbeat_failed", "seat_establish_broke", "seat_release_broke"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,14 @@ class Reports:
         """The last time that a process said this."""
         return self.last.get((owner, name))
 
+    def broken(self) -> list[str]:
+        """What nodes said of faults of their own, which no trouble excuses."""
+        return [
+            f"{owner} says {name}: {said.fields.get('exc_info', said.fields)}"
+            for (owner, name), said in self.last.items()
+            if name in _FAULTS
+        ]
+
     @contextmanager
     def heard(self) -> Generator[None]:
         """Lines go here and nowhere else while this lasts."""
@@ -51,5 +63,7 @@ class Reports:
     def _hear(self, _logger: object, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         process = current_process()
         if process is not None:
+            if line.get("exc_info") is True:
+                line["exc_info"] = repr(sys.exception())
             self.last[process.owner, str(line.pop("event"))] = Said(self.now_s(), line)
         raise structlog.DropEvent

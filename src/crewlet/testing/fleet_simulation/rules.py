@@ -9,7 +9,7 @@ from typing import Literal
 
 __all__ = ["RULES", "Finding", "Findings", "Rule", "ToolCalls", "named"]
 
-Rule = Literal["one holder", "fence", "epochs", "gate", "kept", "covered", "share", "still", "rest", "moves"]
+Rule = Literal["one holder", "fence", "epochs", "gate", "kept", "covered", "share", "still", "rest", "moves", "whole"]
 
 RULES: dict[Rule, str] = {
     "one holder": "no two nodes would begin a turn on one seat at the same moment",
@@ -22,6 +22,7 @@ RULES: dict[Rule, str] = {
     "still": "once at rest, nothing moves",
     "rest": "a fleet that is well comes to rest in time",
     "moves": "a rolling update moves no seat more than twice",
+    "whole": "no loop and no task of a node fails, whatever befalls it",
 }
 _FINDINGS_MAX = 50
 

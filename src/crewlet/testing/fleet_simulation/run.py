@@ -76,6 +76,8 @@ class _Hour:
                 await self._rolling_update()
             finally:
                 await self._world.close()
+        for broken in self._reports.broken():
+            self._world.findings.add("whole", broken)
         run, calls = self._run, self._world.calls
         run.happened, run.story = self._troubles.happened, self._troubles.story
         run.grants, run.calls = sum(calls.grants.values()), calls.calls
