@@ -84,11 +84,6 @@ class Obligation:
         """Whether a tool has to carry the answer."""
         return self.reply is Reply.TOOL
 
-    @property
-    def is_awaited(self) -> bool:
-        """Whether somebody waits at all."""
-        return self.reply is not Reply.NONE
-
     def at(self, surface: str) -> Obligation:
         """The same as it was fixed."""
         return Obligation(self.reply, surface, self.tools)
@@ -113,7 +108,7 @@ def claim_problem(submission: WorkSubmission, owed: Obligation, made: CallsMade)
     if unmade:
         return f"`deliveries` names {_named(unmade)}, but no call of it went through in this turn"
     match submission.outcome:
-        case WorkOutcome.NO_ACTION if owed.is_awaited:
+        case WorkOutcome.NO_ACTION if owed.by_tool:
             return f"`no_action` is not an answer: somebody waits for one. {how_to_answer(owed)}"
         case WorkOutcome.DELIVERED if owed.by_tool and not made.reached(owed.surface, submission.deliveries):
             if made.reached(owed.surface):
@@ -137,8 +132,6 @@ def undelivered(submission: WorkSubmission, owed: Obligation, made: CallsMade) -
 
 def how_to_answer(owed: Obligation) -> str:
     """What a turn has to do for its asker, in words."""
-    if not owed.by_tool:
-        return "Answer in `summary`, with the outcome `delivered`."
     if not owed.tools:
         return "You have no tool that delivers anything: submit `blocked` and say so in `evidence`."
     return f"Send it with one of these tools, and name it in `deliveries`: {_named(owed.tools)}."

@@ -138,13 +138,22 @@ async def test_a_source_may_name_another_surface_that_the_answer_is_owed_on() ->
     assert refusals(stage) == []
 
 
-async def test_no_action_is_refused_where_somebody_waits() -> None:
-    stage = stage_of(submits("nothing", outcome="no_action"), submits("the answer"))
+async def test_no_action_is_refused_where_a_tool_owes_an_answer() -> None:
+    stage = stage_of(submits("nothing", outcome="no_action"), posts(), submits(deliveries=["post"]))
 
-    outcome = await stage.run(trigger_from(reply=Reply.ENGINE))
+    outcome = await stage.run(asked_in_chat())
 
     assert outcome.artifact == "the answer"
     assert "`no_action` is not an answer" in refusals(stage)[0]
+
+
+async def test_no_action_that_the_engine_returns_is_reviewed_as_the_answer() -> None:
+    stage = stage_of(submits("nothing to do", outcome="no_action"))
+
+    outcome = await stage.run(trigger_from(reply=Reply.ENGINE))
+
+    assert (outcome.decision, outcome.artifact) == (Decision.DONE, "nothing to do")
+    assert stage.phase("review").decision == "done"
 
 
 async def test_an_answer_that_the_engine_returns_needs_no_call() -> None:
