@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import types
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -56,6 +56,12 @@ class SimulatedProcess:
         context = copy_context()
         context.run(_CURRENT.set, self)
         return context.run(self._begun.start, "run", work)
+
+    def act(self, call: Callable[[], None]) -> None:
+        """Call ``call`` as this process, which must be awake: what it starts belongs to it."""
+        context = copy_context()
+        context.run(_CURRENT.set, self)
+        context.run(call)
 
     def stop(self) -> None:
         """Nothing of it takes another step."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from datetime import timedelta
+from functools import partial
 from random import Random
 
 from crewlet.backends.memory import MemoryBucket, MemoryRecordStore
@@ -118,7 +119,7 @@ class FleetWorld:
         handle = self.chance.choice(self.company).handle
         for node in self.attachments.get(handle, ()):
             if not node.process.stands_still:
-                node.process.run(_begun(node, handle, self.chance))
+                node.process.act(partial(node.begin_turn, handle, self.chance))
 
     def look(self) -> None:
         """Hold every seat that more than one node has attached to the rule of one holder."""
@@ -213,7 +214,3 @@ class FleetWorld:
 
 def _admits(node: SimulatedNode, handle: str) -> bool:
     return not node.process.stands_still and node.host.may_start(handle) is not None
-
-
-async def _begun(node: SimulatedNode, handle: str, chance: Random) -> None:
-    node.begin_turn(handle, chance)
