@@ -21,6 +21,8 @@ from tests.unit.turns.turn_kit import USAGE
 pytestmark = pytest.mark.virtual_time
 
 REPLIES = 5
+LOST = 0.7
+SEEDS = 30
 UTC = ZoneInfo("UTC")
 
 
@@ -62,14 +64,17 @@ class KillableMeter:
 class Counters:
     """What outlives the processes, and the counters that each of them had."""
 
-    def __init__(self) -> None:
+    def __init__(self, chance: Random | None = None) -> None:
         self.clock = VirtualClock()
+        self._chance = chance
         self.bucket = MemoryBucket(BUDGETS, self.clock)
         self._opened: list[Budgets] = []
 
     def meter(self, world: World, process: Process) -> Meter:
         store = KillableStore(self.bucket)
         store.process = process
+        if self._chance is not None and self._chance.random() < LOST:
+            store.link.lose_reply()
         budgets = Budgets(store, Random(world.epoch))
         self._opened.append(budgets)
         budget = SeatBudget(agent_id="agent-1", zone=UTC, company=UNCAPPED, seat=UNCAPPED)
@@ -85,9 +90,12 @@ class Counters:
             await budgets.close()
 
 
-async def lived(*died_at: int) -> tuple[list[int], int]:
-    """A turn through processes that die at these steps and a last one that does not: the counters, and its steps."""
-    counters = Counters()
+async def lived(*died_at: int, chance: Random | None = None) -> tuple[list[int], int]:
+    """A turn through processes that die at these steps and a last one that does not: the counters, and its steps.
+
+    By ``chance`` the store loses its answer to the first write of a process.
+    """
+    counters = Counters(chance)
     world = World(meter=counters.meter)
     for step in died_at:
         with pytest.raises(Killed):
@@ -109,3 +117,19 @@ async def test_the_counters_are_the_sum_of_the_recorded_replies_wherever_a_proce
 
     assert whole == [said, said]
     assert {step: each for step, each in counted.items() if each != [said, said]} == {}
+
+
+@pytest.mark.slow
+async def test_the_counters_are_the_sum_of_the_recorded_replies_through_two_deaths_and_lost_answers() -> None:
+    _, steps = await lived()
+    said = REPLIES * USAGE.total
+    counted: dict[int, list[int]] = {}
+
+    with capture_logs():
+        for seed in range(SEEDS):
+            chance = Random(seed)
+            # A later process has less to do: its death must come before its end.
+            died_at = (chance.randrange(2, steps), chance.randrange(2, 9))
+            counted[seed], _ = await lived(*died_at, chance=chance)
+
+    assert {seed: each for seed, each in counted.items() if each != [said, said]} == {}
