@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -41,12 +42,12 @@ class Fleet:
         return set((await self.engines[index].api.get("/health"))["seats"])
 
     async def shared_among(self, *nodes: int) -> None:
-        """Return once these nodes hold all seats, each some, and each of them says so of the others."""
+        """Return once these nodes hold all seats, each as many, and each of them says so of the others."""
+        wanted = Counter({self.name(index): len(SEATS) // len(nodes) for index in nodes})
 
         async def holds() -> bool:
             views = [await holders(self.engines[index]) for index in nodes]
-            names = {self.name(index) for index in nodes}
-            return all(view == views[0] and set(view.values()) == names for view in views)
+            return all(view == views[0] and Counter(view.values()) == wanted for view in views)
 
         await wait_until(holds, what=f"seats on {nodes}", timeout_s=90)
 
