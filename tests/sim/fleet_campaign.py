@@ -22,6 +22,7 @@ FULL_SEEDS = 5
 FAULT_SEEDS = 40
 FAULTY = FleetPlan(nodes=5, seats=24, pinned=4, troubles=30, updated=3)
 LIMIT_S = 1800.0
+FULL_LIMIT_S = 7200.0
 TOLD_MAX = 10
 
 
@@ -43,14 +44,19 @@ def main() -> int:
         "--faults", type=int, default=FAULT_SEEDS, help="seeds for each planted fault; 0: none is planted"
     )
     parser.add_argument("--workers", type=int, default=min(os.cpu_count() or 1, 2))
-    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds for each size")
+    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds for the small ones")
+    parser.add_argument("--full-limit", type=float, default=FULL_LIMIT_S, help="seconds for those of the full size")
     arguments = parser.parse_args()
     found: dict[str, dict[str, object]] = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     with ProcessPoolExecutor(arguments.workers) as workers:
-        sizes = {"small": (FleetPlan(), arguments.seeds), "full": (FULL, arguments.full)}
-        for name, (plan, seeds) in sizes.items():
-            if seeds:
-                found[name] = lived_through(workers, plan, range(arguments.first, arguments.first + seeds), arguments)
+        sizes = {
+            "small": (FleetPlan(), arguments.seeds, arguments.limit),
+            "full": (FULL, arguments.full, arguments.full_limit),
+        }
+        for name, (plan, count, limit_s) in sizes.items():
+            if count:
+                seeds = range(arguments.first, arguments.first + count)
+                found[name] = lived_through(workers, plan, seeds, at_once=arguments.workers, limit_s=limit_s)
                 RESULT.write_text(json.dumps(found, indent=2) + "\n")
         if arguments.faults:
             found["planted_faults"] = planted(workers, arguments.faults)
@@ -61,7 +67,7 @@ def main() -> int:
 
 
 def lived_through(
-    workers: ProcessPoolExecutor, plan: FleetPlan, seeds: Sequence[int], arguments: argparse.Namespace
+    workers: ProcessPoolExecutor, plan: FleetPlan, seeds: Sequence[int], *, at_once: int, limit_s: float
 ) -> dict[str, object]:
     """Every seed, as many as there is time for."""
     begun_s = time.monotonic()
@@ -70,7 +76,7 @@ def lived_through(
     findings: list[dict[str, object]] = []
     rested_s: list[float] = []
     processor_s, virtual_s, grants, calls, lived = 0.0, 0.0, 0, 0, 0
-    for each in as_lived(workers, plan, seeds, at_once=arguments.workers, until_s=begun_s + arguments.limit):
+    for each in as_lived(workers, plan, seeds, at_once=at_once, until_s=begun_s + limit_s):
         run, lived = each.run, lived + 1
         happened += run.happened
         moved += run.moved
