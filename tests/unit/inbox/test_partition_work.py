@@ -17,7 +17,7 @@ from crewlet.events import Event
 from crewlet.inbox import Decision, TurnOutcome, work_key_of
 from crewlet.queue import Ack, Defer, Nak, message_identity
 from crewlet.testing import VirtualClock
-from tests.unit.inbox.inbox_kit import BROKE, BROKE_OUTSIDE, Node
+from tests.unit.inbox.inbox_kit import BROKE, BROKE_OUTSIDE, Node, batch_of
 from tests.unit.inbox.wakes import SOURCES, body_of, changed, said
 
 pytestmark = pytest.mark.virtual_time
@@ -122,6 +122,19 @@ async def test_two_deliveries_of_one_event_are_one_event(node: Node) -> None:
 
     assert [each.id for each in node.triggers[0].events] == ["m1"]
     assert node.merges == []
+
+
+@pytest.mark.spec("E-103")
+async def test_an_event_of_which_a_copy_has_deliveries_left_is_not_given_up(node: Node) -> None:
+    node.does = BROKE
+    only = await said("a", "m1")
+    spent, fresh = batch_of(only, headroom=0), batch_of(only, headroom=5)
+
+    for first, second in ((spent, fresh), (fresh, spent)):
+        await node.inbox.handle(replace(first, deliveries=(*first.deliveries, *second.deliveries)))
+
+    assert [trigger.headroom for trigger in node.triggers] == [5, 5]
+    assert node.skips == []
 
 
 @pytest.mark.spec("E-104")
