@@ -48,6 +48,7 @@ CATEGORIES: Final[dict[str, Category]] = {
     "agent_phase_completed": Category.SYSTEM,
     "budget_exhausted": Category.SYSTEM,
     "llm_unavailable": Category.SYSTEM,
+    "prompt.size": Category.SYSTEM,
     "provider_fallback": Category.SYSTEM,
     "turn.guard_breach": Category.SYSTEM,
     "inbound_delivery": Category.WEBHOOK,

@@ -56,6 +56,9 @@ def turn_config(organization: Organization) -> TurnConfig:
         max_iterations=bounds.max_iterations,
         max_tool_rounds=bounds.max_tool_rounds,
         delegation_depth_limit=bounds.delegation_depth_limit,
+        extension_enabled=bounds.extension_enabled,
+        execute_max_tool_rounds_ceiling=bounds.execute_max_tool_rounds_ceiling,
+        extension_round_step=bounds.extension_round_step,
     )
 
 

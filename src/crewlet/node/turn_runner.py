@@ -46,6 +46,7 @@ class CompanyEpoch:
             company=company_brief(self.organization),
             executor=self.models.for_chain(chain(seat, Phase.EXECUTE, skipped=self.skipped)),
             reviewer=self.models.for_chain(chain(seat, Phase.REVIEW, skipped=self.skipped)),
+            judge=self.models.for_chain(chain(seat, Phase.JUDGE, skipped=self.skipped)),
             tools=tools,
         )
 

@@ -42,7 +42,8 @@ class ModelPickDocument(DocumentPart):
     review: Chain = ()
     subagent: Annotated[object, Later()] = None
     auxiliary: Annotated[object, Later()] = None
-    judge: Annotated[object, Later()] = None
+    judge: Chain = ()
+    """Says whether an execution that is out of model calls gets more."""
     sandbox: Annotated[object, Later()] = None
 
     @model_validator(mode="before")
@@ -109,7 +110,8 @@ class RoleDocument(DocumentPart):
     """Overrides ``llm.review``."""
     llm_subagent: Annotated[object, Later()] = None
     llm_auxiliary: Annotated[object, Later()] = None
-    llm_judge: Annotated[object, Later()] = None
+    llm_judge: Chain = ()
+    """Overrides ``llm.judge``."""
     llm_sandbox: Annotated[object, Later()] = None
     mcp_env: NestedVariables = Field(default_factory=dict[str, dict[str, str]])
     """By tool server: environment variables (stdio) or headers (http) of this seat's own connection."""

@@ -22,9 +22,12 @@ class TurnEngineDocument(DocumentPart):
     """How many colleagues deep an ask may lead to another."""
     onboarding_max_tool_rounds: Annotated[object, Later(10)] = 10
     sandbox_min_budget_tokens: Annotated[object, Later(2000)] = 2000
-    extension_enabled: Annotated[object, Later(default=True)] = True
-    execute_max_tool_rounds_ceiling: Annotated[object, Later(48)] = 48
+    extension_enabled: bool = True
+    """Whether an execution that is out of model calls and still at work may be granted more, by a model that judges."""
+    execute_max_tool_rounds_ceiling: Annotated[int, Field(ge=1)] = 48
+    """The most model calls that one execution may come to so. Not above ``max_tool_rounds``: none is granted."""
+    extension_round_step: Annotated[int, Field(ge=1)] = 8
+    """The most model calls that are granted at once."""
     onboarding_max_tool_rounds_ceiling: Annotated[object, Later(20)] = 20
-    extension_round_step: Annotated[object, Later(8)] = 8
     delegation: Annotated[object, Later()] = None
     conversation_session: Annotated[object, Later()] = None

@@ -19,11 +19,14 @@ __all__ = ["NotificationLimits", "Organization", "TurnLimits"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnLimits:
-    """How far a turn may go: executions, model calls of one execution, asks within asks."""
+    """How far a turn may go: executions, model calls of one execution and what a judge may add, asks within asks."""
 
     max_iterations: int
     max_tool_rounds: int
     delegation_depth_limit: int
+    extension_enabled: bool
+    execute_max_tool_rounds_ceiling: int
+    extension_round_step: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,6 +49,9 @@ def organize(document: CompanyDocument) -> Organization:
             max_iterations=engine.max_iterations,
             max_tool_rounds=engine.max_tool_rounds,
             delegation_depth_limit=engine.delegation_depth_limit,
+            extension_enabled=engine.extension_enabled,
+            execute_max_tool_rounds_ceiling=engine.execute_max_tool_rounds_ceiling,
+            extension_round_step=engine.extension_round_step,
         ),
         notifications=NotificationLimits(
             gather_s=float(document.notification_coalesce_window_seconds),
@@ -88,9 +91,12 @@ def _token_budget(written: TokenBudgetDocument) -> TokenBudget:
 
 
 def _pick(written: RoleDocument) -> ModelPick:
-    """The flat field over the mapping's."""
-    review = written.llm_review or written.llm.review
-    return ModelPick(written.llm.default, MappingProxyType({Phase.REVIEW: review} if review else {}))
+    """The flat fields over the mapping's."""
+    chains = {
+        Phase.REVIEW: written.llm_review or written.llm.review,
+        Phase.JUDGE: written.llm_judge or written.llm.judge,
+    }
+    return ModelPick(written.llm.default, MappingProxyType({phase: chain for phase, chain in chains.items() if chain}))
 
 
 def _mcp_env(role: PlacedRole) -> _NestedTexts:

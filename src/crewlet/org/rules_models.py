@@ -53,7 +53,13 @@ def _completeness(path: str, entry: ModelEntryDocument) -> Iterator[Problem]:
 
 def _named(path: str, written: RoleDocument, known: list[str]) -> Iterator[Problem]:
     pick = written.llm
-    chains = {"llm": pick.default, "llm.review": pick.review, "llm_review": written.llm_review}
+    chains = {
+        "llm": pick.default,
+        "llm.judge": pick.judge,
+        "llm.review": pick.review,
+        "llm_judge": written.llm_judge,
+        "llm_review": written.llm_review,
+    }
     for field, chain in chains.items():
         for key in chain:
             if key not in known:

@@ -16,6 +16,7 @@ __all__ = ["people_problems"]
 _AGENTS_ONLY: Final = (
     "behavioral_guidelines",
     "llm",
+    "llm_judge",
     "llm_review",
     "mcp_env",
     "placement",

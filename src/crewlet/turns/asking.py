@@ -44,6 +44,7 @@ class Asking:
             self._record.user = self._conversation.first
             reply, number, is_charged = recorded.reply, recorded.number, not recorded.is_last
             self._scope.notes.restore(recorded.notes)
+            self._record.add_steers(recorded.notes, round_num)
             self._keep(reply, round_num, duration_ms=0)
         else:
             notes = await self._read_notes(round_num)
@@ -68,6 +69,7 @@ class Asking:
         fresh = tuple(self._scope.notes.take())
         for note in (*carried, *fresh):
             self._conversation.add(UserMessage(note_message(note)))
+        self._record.add_steers(fresh, round_num)
         for note in fresh:
             await tell_note(self._scope.events, note, self._plan, round_num)
         return fresh

@@ -17,6 +17,9 @@ class TurnConfig:
     max_tool_rounds: int = 24
     review_max_rounds: int = 4
     delegation_depth_limit: int = 3
+    extension_enabled: bool = True
+    execute_max_tool_rounds_ceiling: int = 48
+    extension_round_step: int = 8
     correctives_max: int = limits.FINISHING_CORRECTIVES_MAX
     model_call_backstop_s: float = limits.MODEL_CALL_BACKSTOP_S
     tool_call_backstop_s: float = limits.TOOL_CALL_BACKSTOP_S

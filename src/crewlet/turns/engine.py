@@ -25,7 +25,7 @@ from crewlet.inbox import Decision, Reply, Trigger, TurnJournal, TurnOutcome
 from crewlet.llm import ChainExhausted, ModelFailure
 from crewlet.tracing import Tracer
 from crewlet.turns.config import TurnConfig
-from crewlet.turns.iterations import EXECUTE, REVIEW, Iterations, close_phase
+from crewlet.turns.iterations import EXECUTE, REVIEW, Iterations
 from crewlet.turns.meter import BudgetExhausted
 from crewlet.turns.note_telling import tell_note
 from crewlet.turns.phase import PhaseBroke
@@ -87,7 +87,7 @@ class TurnEngine:
         started_s = self._clock.elapsed_s()
         try:
             end, cause = await self._work(scope, setup)
-            await close_phase(scope, closing_of(end))
+            await scope.close_phases(closing_of(end))
             for note in scope.notes.close():
                 await tell_note(scope.events, note)
             outcome = await self._complete(scope, end, started_s)
@@ -154,7 +154,7 @@ class TurnEngine:
         end = ended_by_guard(breach)
         events = scope.events
         told = (
-            lambda: close_phase(scope, closing_of(end)),
+            lambda: scope.close_phases(closing_of(end)),
             lambda: events.tell(TurnGuardBreach(**events.of_turn, kind=breach.kind, detail=breach.detail)),
             lambda: events.tell(self._completed(scope, end, started_s)),
         )

@@ -10,10 +10,11 @@ from crewlet.turns.builtin_submit_review import ReviewDecision, SubmitReview
 from crewlet.turns.builtin_submit_work import SubmitWork, WorkOutcome, WorkSubmission
 from crewlet.turns.builtin_tool_discovery import ActivateTool, ListServerTools
 from crewlet.turns.delivery import claim_problem, obligation_of, undelivered
-from crewlet.turns.phase import Phase, PhaseEnd, PhasePlan
-from crewlet.turns.phase_record import PhaseClosing, PhaseRecord, lean
+from crewlet.turns.phase import Phase, PhaseEnd
+from crewlet.turns.phase_plan import Extension, PhasePlan
+from crewlet.turns.phase_record import PhaseClosing, PhaseRecord
 from crewlet.turns.prior_work import PriorIteration
-from crewlet.turns.prompt_messages import executor_message, reviewer_message
+from crewlet.turns.prompt_messages import executor_message, reviewer_message, task_text
 from crewlet.turns.prompts import executor_system, reviewer_system
 from crewlet.turns.repeats import REPEATED_CALL, RepeatedCall
 from crewlet.turns.round_step import Step
@@ -22,7 +23,7 @@ from crewlet.turns.toolbox import Toolbox
 from crewlet.turns.turn_end import Breach, TurnEnd, ended_by_guard, guard_after
 from crewlet.turns.turn_scope import TurnScope
 
-__all__ = ["Iterations", "close_phase"]
+__all__ = ["EXECUTE", "REVIEW", "Iterations"]
 
 EXECUTE = "execute"
 REVIEW = "review"
@@ -93,16 +94,24 @@ class Iterations:
             max_rounds=scope.config.max_tool_rounds,
             streams=True,
             reads_notes=True,
+            extension=self._extension(),
         )
         end, record = await self._run(plan)
         if end.step is Step.WAITING:
-            await close_phase(scope, PhaseClosing(decision="waiting"))
+            await scope.close_phase(PhaseClosing(decision="waiting"))
             said = end.text if work.submission is None else work.submission.summary
             return TurnEnd(decision=Decision.DONE, finished=True, artifact=said, asks=end.asks)
         rescued = work.submission is None
         submission = work.submission or WorkSubmission(outcome=WorkOutcome.INCOMPLETE, summary=end.text)
-        await close_phase(scope, PhaseClosing(decision=str(submission.outcome), rescued=rescued))
+        await scope.close_phase(PhaseClosing(decision=str(submission.outcome), rescued=rescued))
         return submission, record
+
+    def _extension(self) -> Extension | None:
+        config, judge = self._scope.config, self._setup.judge
+        if not config.extension_enabled or judge is None:
+            return None
+        ceiling, step = config.execute_max_tool_rounds_ceiling, config.extension_round_step
+        return Extension(judge, ceiling, step, ask=task_text(self._scope.trigger))
 
     async def _review(
         self, iteration: int, submission: WorkSubmission, executed: PhaseRecord
@@ -123,9 +132,9 @@ class Iterations:
         review = submit.review
         if review is None:
             error = "the review ended without a decision"
-            await close_phase(scope, PhaseClosing(failed=True, error=error, error_kind="no_decision"))
+            await scope.close_phase(PhaseClosing(failed=True, error=error, error_kind="no_decision"))
             return _failed(submission.summary, error, "no_decision")
-        await close_phase(scope, PhaseClosing(decision=str(review.decision), notes=review.notes))
+        await scope.close_phase(PhaseClosing(decision=str(review.decision), notes=review.notes))
         artifact = review.final_artifact or submission.summary
         if review.decision is ReviewDecision.FAILED:
             return _failed(artifact, review.notes, "judged_failed")
@@ -151,17 +160,6 @@ class Iterations:
         events = self._scope.events
         await events.tell(TurnGuardBreach(**events.of_turn, kind=breach.kind, detail=breach.detail))
         return ended_by_guard(breach, artifact=artifact)
-
-
-async def close_phase(scope: TurnScope, closing: PhaseClosing) -> None:
-    """Publish the record of the phase that is open, if any; without its long texts where the whole is too large."""
-    record, scope.open_phase = scope.open_phase, None
-    if record is None:
-        return
-    completed = record.completed(
-        closing, scope.events.of_turn, scope.summary, duration_ms=scope.elapsed_ms(record.started_s)
-    )
-    await scope.events.tell(completed, record.trace, smaller=lean)
 
 
 def _failed(artifact: str, error: str, kind: str) -> TurnEnd:

@@ -10,6 +10,7 @@ from crewlet.base import limits
 from crewlet.base.tasks import Tasks
 from crewlet.base.trace import Trace
 from crewlet.events.types import AgentTurnProgress, ToolExecution
+from crewlet.turns.phase_plan import PhasePlan
 from crewlet.turns.turn_events import TurnEvents
 
 __all__ = ["LiveText", "LiveView"]
@@ -18,11 +19,10 @@ __all__ = ["LiveText", "LiveView"]
 class LiveView:
     """Publishes one phase's ``agent_turn_progress`` frames. They are live only, so results are cut in them."""
 
-    def __init__(self, events: TurnEvents, trace: Trace, *, phase: str, iteration: int, model: str) -> None:
+    def __init__(self, events: TurnEvents, trace: Trace, plan: PhasePlan, *, model: str) -> None:
         self._events = events
         self._trace = trace
-        self._phase = phase
-        self._iteration = iteration
+        self._plan = plan
         self.model = model
 
     async def opened(self) -> None:
@@ -59,8 +59,10 @@ class LiveView:
     ) -> None:
         frame = AgentTurnProgress(
             **self._events.of_turn,
-            phase=self._phase,
-            iteration=self._iteration,
+            phase=self._plan.phase,
+            iteration=self._plan.iteration,
+            host_phase=self._plan.host.phase if self._plan.host else "",
+            task_id=self._plan.task_id,
             round_num=round_num,
             state=state,
             partial_text=text,

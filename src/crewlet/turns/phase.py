@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crewlet.base import limits
 from crewlet.base.errors import CrewletError
 from crewlet.base.trace import child_of
-from crewlet.events.types import AgentPhaseStarted, Refusal
+from crewlet.events.types import AgentPhaseStarted, PromptSize, Refusal
 from crewlet.llm import SCRIPTED_MODEL, ModelReply, StopReason, UserMessage
 from crewlet.turns.asking import Asking
 from crewlet.turns.calling import Calling
 from crewlet.turns.conversation import Conversation
+from crewlet.turns.judge import Judge
 from crewlet.turns.live_view import LiveView
 from crewlet.turns.phase_plan import PhasePlan
 from crewlet.turns.phase_record import PhaseRecord
-from crewlet.turns.prompts import corrective
+from crewlet.turns.prompt_sections import conversation_bytes, tool_bytes
+from crewlet.turns.prompts import corrective, extension_message
 from crewlet.turns.round_step import PHASE_ENDING_STOPS, RoundState, Step, after_calls, after_reply
 from crewlet.turns.turn_scope import TurnScope
 
-__all__ = ["Phase", "PhaseBroke", "PhaseEnd", "PhasePlan"]
+__all__ = ["Phase", "PhaseBroke", "PhaseEnd"]
 
 
 class PhaseBroke(CrewletError):
@@ -51,18 +54,9 @@ class Phase:
         self._scope = scope
         self._conversation = Conversation(plan.user)
         trace = child_of(scope.events.trace, scope.ids)
-        self._record = PhaseRecord(
-            phase=plan.phase,
-            iteration=plan.iteration,
-            max_rounds=plan.max_rounds,
-            system=plan.system,
-            user=plan.user,
-            trace=trace,
-            started_at=scope.clock.now(),
-            started_s=scope.clock.elapsed_s(),
-            provider_key=next(iter(plan.model.keys), ""),
-        )
-        self._view = LiveView(scope.events, trace, phase=plan.phase, iteration=plan.iteration, model="")
+        self._record = PhaseRecord.of(plan, trace=trace, clock=scope.clock)
+        self._view = LiveView(scope.events, trace, plan, model="")
+        self._judge = Judge(plan, scope, self._record)
         parts = (plan, scope, self._conversation, self._record, self._view)
         self._asking, self._calling = Asking(*parts), Calling(*parts)
 
@@ -88,27 +82,61 @@ class Phase:
                 await self._calling.all_of(reply, state.round_num)
                 submitted = self._plan.toolbox.finisher.ended
                 step = after_calls(state, waiting=self._calling.is_waiting, submitted=submitted)
+                if step is Step.RESCUE:
+                    state = await self._extended(state)
+                    step = after_calls(state, waiting=False, submitted=False)
             else:
                 await self._answered_in_prose(reply, state, corrected=step is Step.CORRECT)
             if step in (Step.SUBMITTED, Step.WAITING, Step.RESCUE):
                 return PhaseEnd(step, self._record.last_text, self._calling.asks)
             state = state.next(corrected=step is Step.CORRECT)
 
+    async def _extended(self, state: RoundState) -> RoundState:
+        """The state with the rounds that the judge grants, of which the model is told."""
+        more = await self._judge.more_rounds(state.round_num, state.max_rounds)
+        if more:
+            self._record.max_rounds += more
+            self._conversation.add(UserMessage(extension_message(more)))
+        return state.extended(more)
+
     async def _open(self) -> None:
         plan, record, scope = self._plan, self._record, self._scope
-        scope.open_phase = record
+        scope.open_phases.append(record)
         await scope.events.tell(
             AgentPhaseStarted(
                 **scope.events.of_turn,
                 phase=plan.phase,
                 iteration=plan.iteration,
+                host_phase="" if plan.host is None else plan.host.phase,
+                task_id=plan.task_id,
                 provider_key=record.provider_key,
                 # A script says what it is before it says anything else; a real model's name comes with its reply.
                 model="" if plan.model.is_real else SCRIPTED_MODEL,
             ),
             record.trace,
         )
+        await self._tell_size()
         await self._view.opened()
+
+    async def _tell_size(self) -> None:
+        plan, specs = self._plan, self._plan.toolbox.specs()
+        messages = self._conversation.messages
+        system, tools = len(plan.system.encode()), tool_bytes(specs)
+        said = conversation_bytes(messages)
+        await self._scope.events.tell(
+            PromptSize(
+                **self._scope.events.of_turn,
+                phase=plan.phase,
+                iteration=plan.iteration,
+                system_bytes=system,
+                user_bytes=len(plan.user.encode()),
+                message_bytes=said,
+                tool_bytes=tools,
+                tool_count=len(specs),
+                tokens_approx=(system + said + tools) // limits.BYTES_A_TOKEN,
+            ),
+            self._record.trace,
+        )
 
     async def _answered_in_prose(self, reply: ModelReply, state: RoundState, *, corrected: bool) -> None:
         self._record.mark_declined(state.round_num)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
 
+from crewlet.base.clock import Clock
 from crewlet.base.trace import Trace
 from crewlet.events.types import (
     AgentPhaseCompleted,
     PhaseRound,
+    PhaseSteer,
     Refusal,
     RoundNarration,
     ToolExecution,
     TriggerSummary,
 )
+from crewlet.inbox import Note
 from crewlet.llm import ModelReply, Usage
 from crewlet.turns.cost import NO_COST, Cost
+from crewlet.turns.phase_plan import PhasePlan
+from crewlet.turns.prompt_sections import SYSTEM_KEYS, USER_KEYS, sections_of
 from crewlet.turns.turn_events import OfTurn
 
 __all__ = ["PhaseClosing", "PhaseRecord", "lean"]
@@ -40,10 +46,8 @@ class PhaseClosing:
 class PhaseRecord:
     """Grows while its phase runs, by one owner; lists are only ever appended to."""
 
-    phase: str
-    iteration: int
+    plan: PhasePlan
     max_rounds: int
-    system: str
     user: str
     trace: Trace
     started_at: datetime
@@ -55,7 +59,39 @@ class PhaseRecord:
     rounds: list[PhaseRound] = field(default_factory=list[PhaseRound])
     narration: list[RoundNarration] = field(default_factory=list[RoundNarration])
     executions: list[ToolExecution] = field(default_factory=list[ToolExecution])
+    steers: list[PhaseSteer] = field(default_factory=list[PhaseSteer])
     empty_answers: int = 0
+
+    @classmethod
+    def of(cls, plan: PhasePlan, *, trace: Trace, clock: Clock) -> PhaseRecord:
+        """The record of a phase that begins now."""
+        return cls(
+            plan=plan,
+            max_rounds=plan.max_rounds,
+            user=plan.user,
+            trace=trace,
+            started_at=clock.now(),
+            started_s=clock.elapsed_s(),
+            provider_key=next(iter(plan.model.keys), ""),
+        )
+
+    @property
+    def phase(self) -> str:
+        """Its phase's name."""
+        return self.plan.phase
+
+    def add_steers(self, notes: Iterable[Note], round_num: int) -> None:
+        """The notes that one of its rounds was the first to read."""
+        self.steers += [
+            PhaseSteer(
+                round=round_num,
+                note_id=note.note_id,
+                note=note.text,
+                steered_by=note.by,
+                steered_by_seat=note.by_seat,
+            )
+            for note in notes
+        ]
 
     def add_reply(self, reply: ModelReply, *, round_num: int, started_at: datetime, duration_ms: int) -> None:
         """One provider call: its time, its tokens, and what was said beside the calls."""
@@ -108,25 +144,32 @@ class PhaseRecord:
         self, closing: PhaseClosing, of_turn: OfTurn, trigger: TriggerSummary, *, duration_ms: int
     ) -> AgentPhaseCompleted:
         """The durable record of the phase."""
-        usage = self.usage
+        usage, plan, host = self.usage, self.plan, self.plan.host
         return AgentPhaseCompleted(
             **of_turn,
-            phase=self.phase,
-            iteration=self.iteration,
+            phase=plan.phase,
+            iteration=plan.iteration,
+            host_phase="" if host is None else host.phase,
+            host_iteration=0 if host is None else host.iteration,
+            host_round=0 if host is None else host.round_num,
+            task_id=plan.task_id,
             model=self.model,
             provider_key=self.provider_key,
             started_at=self.started_at,
             duration_ms=duration_ms,
             rounds=tuple(self.rounds),
             max_rounds=self.max_rounds,
+            round_ceiling=plan.round_ceiling,
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
             total_tokens=usage.total,
             cache_read_tokens=usage.cache_read_tokens,
             cache_write_tokens=usage.cache_write_tokens,
             cost_usd=self.cost.said,
-            system_prompt=self.system,
+            system_prompt=plan.system,
             user_prompt=self.user,
+            system_sections=sections_of(plan.system, SYSTEM_KEYS),
+            user_sections=sections_of(self.user, USER_KEYS),
             response=self.response,
             round_narration=tuple(self.narration),
             tool_executions=tuple(self.executions),
@@ -134,6 +177,7 @@ class PhaseRecord:
             notes=closing.notes,
             rescue_fired=closing.rescued,
             empty_answer_rounds=self.empty_answers,
+            steers=tuple(self.steers),
             failed=closing.failed,
             error=closing.error,
             error_kind=closing.error_kind,
@@ -160,6 +204,8 @@ def lean(record: AgentPhaseCompleted) -> AgentPhaseCompleted:
         record,
         system_prompt="",
         user_prompt="",
+        system_sections=(),
+        user_sections=(),
         response="",
         round_narration=(),
         tool_executions=calls,

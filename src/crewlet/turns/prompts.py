@@ -11,7 +11,7 @@ from crewlet.turns.builtin_submit_work import SUBMIT_WORK
 from crewlet.turns.builtin_tool_discovery import ACTIVATE_TOOL, LIST_SERVER_TOOLS
 from crewlet.turns.setup import TurnSetup
 
-__all__ = ["corrective", "executor_system", "note_message", "reviewer_system"]
+__all__ = ["corrective", "executor_system", "extension_message", "note_message", "reviewer_system"]
 
 _YOUR_TURN: Final = f"""\
 You work in turns. Something woke you: the message below says what and who waits for it. Work it with tool calls; text
@@ -54,6 +54,14 @@ def corrective(finisher: str) -> str:
     return (
         f"That was prose alone, which ends nothing and reaches nobody. Go on with tool calls, or end with `{finisher}` "
         "and put what you have to say into it."
+    )
+
+
+def extension_message(rounds: int) -> str:
+    """What a phase is told that was granted more rounds."""
+    return (
+        f"You had used up your rounds and were granted {rounds} more, the last ones that you can count on. Finish what"
+        " matters most, and end in time."
     )
 
 

@@ -49,6 +49,10 @@ class RoundState:
         """The round after this one; a round with calls clears the count of correctives."""
         return replace(self, round_num=self.round_num + 1, corrected=self.corrected + 1 if corrected else 0)
 
+    def extended(self, rounds: int) -> RoundState:
+        """With so many rounds more."""
+        return replace(self, max_rounds=self.max_rounds + rounds)
+
 
 def after_reply(reply: ModelReply, state: RoundState) -> Step:
     """A stop reason that ends the phase comes first; then calls; prose is corrected a bounded number of times."""

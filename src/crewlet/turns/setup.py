@@ -63,12 +63,13 @@ class ToolSurface(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnSetup:
-    """Everything that one turn works with; fixed when the turn begins."""
+    """Everything that one turn works with; fixed when the turn begins. Without a judge no phase is granted rounds."""
 
     seat: SeatBrief
     company: CompanyBrief
     executor: Model
     reviewer: Model
+    judge: Model | None = None
     tools: ToolSurface
     meter: Meter = field(default_factory=NoMeter)
     notes: NoteBox = field(default_factory=NoteBox)

@@ -27,18 +27,25 @@ class Toolbox:
 
     def __init__(
         self,
-        finisher: Finisher,
+        finisher: Finisher | None,
         others: Sequence[Tool] = (),
         *,
         surface: ToolSurface | None = None,
         activated: Mapping[str, Tool] | None = None,
     ) -> None:
-        self.finisher = finisher
-        self._fixed = {tool.row.name: tool for tool in reversed([finisher, *others])}
+        self._finisher = finisher
+        fixed: list[Tool] = [*([] if finisher is None else [finisher]), *others]
+        self._fixed = {tool.row.name: tool for tool in reversed(fixed)}
         self._surface = surface
         self._activated: Mapping[str, Tool] = {} if activated is None else activated
         self._specs: tuple[ToolSpec, ...] = ()
         self._specs_activated = -1
+
+    @property
+    def finisher(self) -> Finisher:
+        """The tool that ends the phase; only one that is ended by its text has none, and makes no calls."""
+        assert self._finisher is not None
+        return self._finisher
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is told of now: the fixed tools in a steady order, then what was activated.

@@ -19,7 +19,7 @@ from crewlet.turns.cost import NO_COST, Cost
 from crewlet.turns.delivery import CallsMade
 from crewlet.turns.meter import Meter
 from crewlet.turns.notes import NoteBox
-from crewlet.turns.phase_record import PhaseRecord
+from crewlet.turns.phase_record import PhaseClosing, PhaseRecord, lean
 from crewlet.turns.turn_events import TurnEvents
 
 __all__ = ["TurnScope"]
@@ -29,7 +29,8 @@ __all__ = ["TurnScope"]
 class TurnScope:
     """One turn while it runs, in one task: its right to act, its record so far, and what its calls have reached.
 
-    ``open_phase`` is the phase whose record has not been published yet; whoever ends the turn publishes it.
+    ``open_phases`` are the phases whose record has not been published yet, each within the one before; whoever ends the
+    turn publishes them.
     """
 
     trigger: Trigger
@@ -52,7 +53,27 @@ class TurnScope:
     provider_key: str = ""
     iterations: int = 0
     reached_outside: bool = False
-    open_phase: PhaseRecord | None = None
+    open_phases: list[PhaseRecord] = field(default_factory=list[PhaseRecord])
+
+    @property
+    def open_phase(self) -> PhaseRecord | None:
+        """The innermost phase that is open."""
+        return self.open_phases[-1] if self.open_phases else None
+
+    async def close_phase(self, closing: PhaseClosing) -> None:
+        """Publish the record of the innermost open phase, if any; without its long texts where it is too large."""
+        if not self.open_phases:
+            return
+        record = self.open_phases.pop()
+        completed = record.completed(
+            closing, self.events.of_turn, self.summary, duration_ms=self.elapsed_ms(record.started_s)
+        )
+        await self.events.tell(completed, record.trace, smaller=lean)
+
+    async def close_phases(self, closing: PhaseClosing) -> None:
+        """The same of all that are open, the innermost first."""
+        while self.open_phases:
+            await self.close_phase(closing)
 
     @property
     def lane(self) -> str:

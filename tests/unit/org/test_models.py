@@ -29,6 +29,9 @@ def _company(role: dict[str, object], *entries: str, **more: Mapping[str, object
         ({"llm": {"default": "x", "review": "y"}, "llm_review": "default"}, Phase.REVIEW, ("default",)),
         ({"llm": "x", "llm_review": "y"}, Phase.REVIEW, ("y",)),
         ({"llm": "x", "llm_review": "y"}, Phase.AUXILIARY, ("x",)),
+        ({"llm": {"default": "x", "judge": "y"}}, Phase.JUDGE, ("y",)),
+        ({"llm": {"default": "x", "judge": "default"}, "llm_judge": "y"}, Phase.JUDGE, ("y",)),
+        ({"llm": "x", "llm_judge": "y"}, Phase.REVIEW, ("x",)),
     ],
 )
 def test_a_phase_tries_the_most_particular_chain(role: dict[str, object], phase: Phase, chain: tuple[str, ...]) -> None:

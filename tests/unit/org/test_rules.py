@@ -25,6 +25,7 @@ def _paths(**fields: object) -> list[str]:
     ("field", "value"),
     [
         ("llm", "m"),
+        ("llm_judge", "m"),
         ("llm_review", "m"),
         ("mcp_env", {"s": {"X": "1"}}),
         ("behavioral_guidelines", ["Be kind"]),

@@ -45,6 +45,9 @@ async def test_a_note_is_read_at_the_next_round_and_told_so() -> None:
     assert "leave the invoice alone" in told(second)[0]
     assert (steered.outcome, steered.phase, steered.iteration, steered.round) == ("delivered", "execute", 1, 2)
     assert (steered.note, steered.steered_by) == ("leave the invoice alone", "operator:ada")
+    kept = [(each.round, each.note, each.steered_by) for each in stage.phase("execute").steers]
+    assert kept == [(2, "leave the invoice alone", "operator:ada")]
+    assert stage.phase("review").steers == ()
 
 
 async def test_a_note_that_the_executor_read_is_known_to_the_reviewer_and_to_the_next_iteration() -> None:

@@ -55,8 +55,10 @@ class StreamingModel(PlayedModel):
 IN_ORDER = [
     "agent_turn_started",
     "agent_phase_started",
+    "prompt.size",
     "agent_phase_completed",
     "agent_phase_started",
+    "prompt.size",
     "agent_phase_completed",
     "agent_turn_completed",
 ]

@@ -18,6 +18,9 @@ __all__ = [
     "AgentTurnStopped",
     "LlmUnavailable",
     "PhaseRound",
+    "PhaseSteer",
+    "PromptSection",
+    "PromptSize",
     "ProviderFallback",
     "Refusal",
     "RoundNarration",
@@ -77,6 +80,24 @@ class ToolExecution(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     origin: str = "builtin"
     server: str = ""
     error: str = ""
+
+
+class PromptSection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One part of a prompt. The parts of one prompt follow one another and are all of it: their bytes sum up to its."""
+
+    key: str
+    title: str = ""
+    bytes: int = 0
+
+
+class PhaseSteer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person's note that this phase was the first to read, and the round that did."""
+
+    round: int
+    note_id: str
+    note: str = ""
+    steered_by: str = ""
+    steered_by_seat: str = ""
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -201,6 +222,8 @@ class AgentPhaseStarted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
     event_type: ClassVar[str] = "agent_phase_started"
     phase: str
     iteration: int = 1
+    host_phase: str = ""
+    task_id: str = ""
     model: str = ""
     provider_key: str = ""
 
@@ -211,17 +234,26 @@ class AgentPhaseStarted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
 
 @register
 class AgentPhaseCompleted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
-    """The durable record of one phase: prompts, answer, rounds, tool calls. ``cost_usd`` as the turn's."""
+    """The durable record of one phase: prompts, answer, rounds, tool calls. ``cost_usd`` as the turn's.
+
+    A phase that ran within another (a judge, a worker on ``task_id``) names that one as its host, and the host's round.
+    ``max_rounds`` is what it was granted in the end, ``round_ceiling`` the most that it could have been.
+    """
 
     event_type: ClassVar[str] = "agent_phase_completed"
     phase: str
     iteration: int = 1
+    host_phase: str = ""
+    host_iteration: int = 0
+    host_round: int = 0
+    task_id: str = ""
     model: str = ""
     provider_key: str = ""
     started_at: datetime | None = None
     duration_ms: int = 0
     rounds: tuple[PhaseRound, ...] = ()
     max_rounds: int = 0
+    round_ceiling: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     total_tokens: int = 0
@@ -230,6 +262,8 @@ class AgentPhaseCompleted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True
     cost_usd: float | None = None
     system_prompt: str = ""
     user_prompt: str = ""
+    system_sections: tuple[PromptSection, ...] = ()
+    user_sections: tuple[PromptSection, ...] = ()
     response: str = ""
     round_narration: tuple[RoundNarration, ...] = ()
     tool_executions: tuple[ToolExecution, ...] = ()
@@ -237,6 +271,7 @@ class AgentPhaseCompleted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True
     notes: str = ""
     rescue_fired: bool = False
     empty_answer_rounds: int = 0
+    steers: tuple[PhaseSteer, ...] = ()
     failed: bool = False
     error: str = ""
     error_kind: str = ""
@@ -256,6 +291,8 @@ class AgentTurnProgress(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
     event_type: ClassVar[str] = "agent_turn_progress"
     phase: str = ""
     iteration: int = 1
+    host_phase: str = ""
+    task_id: str = ""
     round_num: int = -1
     state: str = ""
     partial_text: str = ""
@@ -267,6 +304,29 @@ class AgentTurnProgress(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
         """Where the turn stands."""
         where = f" round {self.round_num}" if self.round_num >= 0 else ""
         return f"{self.agent_handle}: {self.phase}{where} {self.state}"
+
+
+@register
+class PromptSize(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
+    """How large one phase's opening prompt was, in bytes, and about how many tokens that is (E-139).
+
+    ``message_bytes`` counts the whole conversation that the phase began with, ``user_bytes`` its first message.
+    """
+
+    event_type: ClassVar[str] = "prompt.size"
+    phase: str
+    iteration: int = 1
+    system_bytes: int = 0
+    user_bytes: int = 0
+    message_bytes: int = 0
+    tool_bytes: int = 0
+    tool_count: int = 0
+    tokens_approx: int = 0
+
+    def summary(self) -> str:
+        """Whose prompt, and its size."""
+        total = self.system_bytes + self.message_bytes + self.tool_bytes
+        return f"{self.agent_handle}: {self.phase} began with {total} bytes, about {self.tokens_approx} tokens"
 
 
 @register
