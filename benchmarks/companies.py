@@ -27,11 +27,16 @@ def handle(number: int) -> str:
 
 
 def write_company(
-    directory: Path, *, seats: int, node: Mapping[str, Any] | None = None, delay_ms: int = 0
+    directory: Path,
+    *,
+    seats: int,
+    node: Mapping[str, Any] | None = None,
+    delay_ms: int = 0,
+    token_budget: Mapping[str, Any] | None = None,
 ) -> EngineFiles:
     """The files of a company of ``seats`` agents, with a port of its own; their model takes ``delay_ms`` to answer.
 
-    ``node`` replaces whole sections of the node file.
+    ``node`` replaces whole sections of the node file; ``token_budget`` are ceilings of the company and of each seat.
     """
     roles = [
         {
@@ -40,6 +45,7 @@ def write_company(
             "goal": "Do what is asked, and say what was not done.",
             "responsibilities": ["Answer whoever asks."],
             "llm": ["offline"],
+            **({} if token_budget is None else {"token_budget": dict(token_budget)}),
         }
         for number in range(seats)
     ]
@@ -48,6 +54,7 @@ def write_company(
         "mission": "Be measured.",
         "providers": {"llm": {"offline": {"type": "scripted", "script": "script.yaml"}}},
         "roles": roles,
+        **({} if token_budget is None else {"token_budget": dict(token_budget)}),
     }
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "script.yaml").write_text(_SCRIPT.format(delay_ms=delay_ms), encoding="utf-8")

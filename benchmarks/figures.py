@@ -78,6 +78,10 @@ class Sizes:
     cold_nodes: int
     cold_seats: int
     cold_sweep_s: float
+    busy_seats: int
+    busy_at_once: int
+    busy_turns: int
+    busy_s: float
     fleet_pace: Mapping[str, float] = field(default_factory=dict[str, float])
     peer_ack_wait_s: float | None = None
 
@@ -124,6 +128,10 @@ FULL = Sizes(
     cold_nodes=4,
     cold_seats=1000,
     cold_sweep_s=2.0,
+    busy_seats=500,
+    busy_at_once=32,
+    busy_turns=1000,
+    busy_s=60.0,
 )
 SMALL = Sizes(
     commands=1,
@@ -167,6 +175,10 @@ SMALL = Sizes(
     cold_nodes=2,
     cold_seats=8,
     cold_sweep_s=0.2,
+    busy_seats=4,
+    busy_at_once=2,
+    busy_turns=20,
+    busy_s=0.5,
     fleet_pace={"SEAT_SWEEP_EVERY_S": 0.2, "LEASE_TTL_MIN_S": 1.0, "LEASE_TTL_REPLICATED_MIN_S": 6.0},
     peer_ack_wait_s=1.0,
 )

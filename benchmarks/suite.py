@@ -22,6 +22,7 @@ from benchmarks import (
     record_reads,
     start_times,
     turn_cost,
+    turn_rate,
 )
 from benchmarks.figures import Measurement
 
@@ -44,6 +45,7 @@ MEASUREMENTS: Final[tuple[Measurement, ...]] = (
     *graceful_stops.MEASUREMENTS,
     *cold_starts.MEASUREMENTS,
     *turn_cost.MEASUREMENTS,
+    *turn_rate.MEASUREMENTS,
     *memory.MEASUREMENTS,
 )
 MACHINE: Final = ("machine_cores", "machine_load_before", "machine_load_after")

@@ -7,11 +7,11 @@ import cProfile
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import uvloop
 
@@ -28,7 +28,7 @@ from crewlet.node.mailboxes import inbox_of
 from crewlet.node.parts import NodeParts, assemble
 from crewlet.testing.engine_files import EngineFiles
 
-__all__ = ["MEASUREMENTS", "profile"]
+__all__ = ["MEASUREMENTS", "Bench", "measured_node", "profile"]
 
 _BOUND_MS: Final = 15.0
 _TURN_TIMEOUT_S: Final = 30.0
@@ -44,6 +44,7 @@ class _Seen:
     turns: int = 0
     kept: list[bytes] | None = None
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _ended: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
 
     async def __call__(self, topic: str, event: Event) -> None:
         self.published += 1
@@ -51,7 +52,17 @@ class _Seen:
             self.kept.append(encode(event))
         if topic == _ENDED:
             self.turns += 1
+            self._ended_of(event.trace_id).set()
             self._changed.set()
+
+    async def turn_ended(self, trace_id: str) -> None:
+        """Return once the turn of that trace has ended. Raises ``TimeoutError``."""
+        async with asyncio.timeout(_TURN_TIMEOUT_S):
+            await self._ended_of(trace_id).wait()
+        del self._ended[trace_id]
+
+    def _ended_of(self, trace_id: str) -> asyncio.Event:
+        return self._ended.setdefault(trace_id, asyncio.Event())
 
     async def turns_ended(self, count: int) -> None:
         """Return once that many turns have ended. Raises ``TimeoutError``."""
@@ -61,7 +72,7 @@ class _Seen:
                 await self._changed.wait()
 
 
-class _Bench:
+class Bench:
     """A node to give turns to."""
 
     def __init__(self, node: Node, parts: NodeParts, seats: int) -> None:
@@ -89,6 +100,11 @@ class _Bench:
         await self._settled()
         return (time.process_time() - cpu_s) / turns
 
+    async def answered(self, number: int) -> None:
+        """One message, to a seat of its own in turn, until its turn has ended."""
+        sent = await self._send(number)
+        await self.seen.turn_ended(sent)
+
     async def messages_of_a_turn(self) -> list[bytes]:
         """What one turn publishes, with the message that led to it."""
         kept: list[bytes] = []
@@ -97,9 +113,10 @@ class _Bench:
         self.seen.kept = None
         return kept
 
-    async def _send(self, number: int) -> None:
+    async def _send(self, number: int) -> str:
         seat = self._handles[number % len(self._handles)]
-        await self._node.send_message(seat, "What should we build first?", principal="operator:bench")
+        sent = await self._node.send_message(seat, "What should we build first?", principal="operator:bench")
+        return sent.trace_id
 
     async def _settled(self) -> None:
         """The last turn's record and its ack are written."""
@@ -112,7 +129,7 @@ def _turns(sizes: Sizes) -> Sequence[Figure]:
 
 
 async def _measure(sizes: Sizes) -> Sequence[Figure]:
-    async with _node(sizes.seats) as bench:
+    async with measured_node(sizes.seats) as bench:
         await bench.alone(max(sizes.turns // 5, 1))
         messages = await bench.messages_of_a_turn()
         access = bench.parts.ground.access
@@ -148,7 +165,7 @@ def profile(turns: int, seats: int) -> cProfile.Profile:
     profiler = cProfile.Profile()
 
     async def run() -> None:
-        async with _node(seats) as bench:
+        async with measured_node(seats) as bench:
             await bench.alone(turns // 5)
             profiler.enable()
             await bench.alone(turns)
@@ -159,16 +176,16 @@ def profile(turns: int, seats: int) -> cProfile.Profile:
 
 
 @asynccontextmanager
-async def _node(seats: int) -> AsyncGenerator[_Bench]:
+async def measured_node(seats: int, *, token_budget: Mapping[str, Any] | None = None) -> AsyncGenerator[Bench]:
     with tempfile.TemporaryDirectory(prefix="crewlet-bench-") as directory:
-        files = await asyncio.to_thread(write_company, Path(directory), seats=seats)
+        files = await asyncio.to_thread(write_company, Path(directory), seats=seats, token_budget=token_budget)
         async with AsyncExitStack() as stack:
             settings = _settings(files)
             parts = await assemble(settings.config, settings.company, settings, stack)
             node = Node(settings, parts, stack.pop_all())
             try:
                 await node.start_seats()
-                yield _Bench(node, parts, seats)
+                yield Bench(node, parts, seats)
             finally:
                 await node.drain()
 
