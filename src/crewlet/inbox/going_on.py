@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import structlog
 
-from crewlet.base import limits
 from crewlet.base.errors import CrewletError, Fenced, Unavailable
 from crewlet.base.ids import TurnId
 from crewlet.events import Event, decode
@@ -18,8 +17,10 @@ from crewlet.inbox.ports import SeatInboxParts
 from crewlet.inbox.seat_journal import JournalRead, SeatJournal
 from crewlet.inbox.seat_turns import SeatTurns
 from crewlet.inbox.taking_over import Fate, fate_of
+from crewlet.inbox.trigger_news import TriggerNews
 from crewlet.inbox.triggers import trigger_of
-from crewlet.queue import Defer
+from crewlet.notify import ThreadBlock
+from crewlet.queue import Ack, Defer, Nak, Outcome
 
 __all__ = ["GoingOn"]
 
@@ -38,60 +39,63 @@ class GoingOn:
         parts: SeatInboxParts,
         journal: SeatJournal,
         turns: SeatTurns,
+        news: TriggerNews,
         granted: Callable[[], int | Defer],
     ) -> None:
         self._handle = handle
         self._parts = parts
         self._journal = journal
         self._turns = turns
+        self._news = news
         self._granted = granted
 
-    async def finish_what_was_left(self) -> None:
+    async def finish_what_was_left(self) -> Defer | None:
         """Where a turn of this tenure broke off without an end, bring it to one before another begins.
 
-        Raises ``Fenced``, ``Unavailable``.
+        Says why mail has to wait, where that has to. Raises ``Unavailable``.
         """
-        if not self._journal.is_taken_over:
-            await self._finished(await self._journal.take_over())
+        if self._journal.is_taken_over:
+            return None
+        try:
+            return await self._finished(await self._journal.take_over())
+        except Fenced as fenced:
+            return Defer(str(fenced))
 
     async def finish(self, found: JournalRead) -> None:
-        """Bring what a take-over found to its end; tried again until it is there, or the seat is somebody else's.
+        """Bring what a take-over found to its end, or leave it to the seat's next holder.
 
-        Whatever fails on the way is on record as far as it got, so that each try goes on where the last one stopped.
+        Raises ``Unavailable`` where it is to be tried again: whatever failed on the way is on record as far as it got,
+        so that each try goes on where the last one stopped.
         """
-        pause_s = limits.JOURNAL_RETRY_FIRST_S
-        while True:
-            try:
-                if not self._journal.is_taken_over:
-                    found = await self._journal.take_over()
-                await self._finished(found)
-            except Fenced as fenced:
-                _log.info("turn_left_to_successor", seat=self._handle, reason=str(fenced))
-                return
-            except Unavailable as error:
-                _log.warning("turn_not_resumed", seat=self._handle, error=str(error))
-                self._journal.leave_open()
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, limits.JOURNAL_RETRY_MAX_S)
-            else:
-                return
+        try:
+            if not self._journal.is_taken_over:
+                found = await self._journal.take_over()
+            deferred = await self._finished(found)
+        except Fenced as fenced:
+            _log.info("turn_left_to_successor", seat=self._handle, reason=str(fenced))
+            return
+        if deferred is not None:
+            raise Unavailable(deferred.reason)
 
-    async def _finished(self, found: JournalRead) -> None:
+    async def _finished(self, found: JournalRead) -> Defer | None:
         turn = found.turn
         if turn is None:
-            return
+            return None
         if turn.ended is not None:
             await self._finish_end(turn)
-            return
+            return None
         trigger = self._trigger_of(turn)
         if trigger is None:
-            return
-        ended = False
+            return None
         try:
-            ended = await self._decide(turn, trigger)
-        finally:
-            if not ended:
-                self._journal.leave_open()
+            outcome = await self._decide(turn, trigger)
+        except BaseException:
+            self._journal.leave_open()
+            raise
+        if not isinstance(outcome, Defer):
+            return None
+        self._journal.leave_open()
+        return outcome
 
     async def _finish_end(self, turn: LastTurn) -> None:
         """What an end names is worked, whether or not its process lived to record it."""
@@ -102,43 +106,50 @@ class GoingOn:
                 self._handle, [*turn.ids], turn_id=turn.opened.turn_id, outcome=turn.ended.decision
             )
 
-    async def _decide(self, turn: LastTurn, trigger: Trigger) -> bool:
-        """Whether the turn has an end now."""
+    async def _decide(self, turn: LastTurn, trigger: Trigger) -> Outcome:
+        """What the turn's mail is to be told; a ``Defer`` where the turn has no end yet."""
         ids = [event.id for event in trigger.events]
         worked = await self._parts.ledger.worked(self._handle, ids)
         stopped = self._parts.stopped_since(self._handle, turn.opened.at)
         fate = fate_of(turn, worked=worked, event_ids=ids, stopped=bool(stopped))
         _log.info("turn_taken_over", seat=self._handle, turn=turn.opened.turn_id, fate=fate.name.lower())
         journalled = JournalledTurn(self._journal, trigger, TurnId(turn.opened.turn_id), turn)
+        spent = [event for event in trigger.events if event.id in turn.opened.spent]
         match fate:
-            case Fate.WORKED:
-                await journalled.end(outcome="ack", decision=str(Decision.SKIPPED), ids=())
             case Fate.RESUME:
-                return await self._resume(trigger, journalled)
+                return await self._resume(trigger, journalled, spent)
+            case Fate.WORKED:
+                outcome = _outcome_of(fate, turn, stopped)
+                await journalled.end(outcome="ack", decision=str(outcome.decision), ids=())
+                ended: Outcome = Ack()
             case _:
-                await self._turns.end(trigger, journalled, _outcome_of(fate, turn, stopped))
-        return True
+                outcome = _outcome_of(fate, turn, stopped)
+                ended = await self._turns.end(trigger, journalled, outcome, spent=spent)
+        if not isinstance(ended, Defer):
+            await self._news.ended_unrun(trigger, outcome, comes_back=isinstance(ended, Nak) and not spent)
+        return ended
 
-    async def _resume(self, trigger: Trigger, turn: JournalledTurn) -> bool:
+    async def _resume(self, trigger: Trigger, turn: JournalledTurn, spent: Sequence[Event]) -> Outcome:
         if not await self._parts.gate.enter():
             raise Fenced("this node is draining")
         try:
             epoch = self._granted()
             if isinstance(epoch, Defer):
-                raise Unavailable(epoch.reason)
-            outcome = await self._turns.go_on(trigger, turn, epoch=epoch)
+                return epoch
+            return await self._turns.go_on(trigger, turn, epoch=epoch, spent=spent)
         finally:
             self._parts.gate.leave()
-        return not isinstance(outcome, Defer)
 
     def _trigger_of(self, turn: LastTurn) -> Trigger | None:
         """The trigger of a recorded turn; ``None`` where this build cannot read it, and its events come back."""
         try:
             events: list[Event] = [decode(bytes(raw)) for raw in turn.opened.events]
-            return trigger_of(self._handle, events, self._parts.sources, headroom=turn.opened.headroom)
+            trigger = trigger_of(self._handle, events, self._parts.sources, headroom=turn.opened.headroom)
         except CrewletError as error:
             _log.error("journal_unreadable", seat=self._handle, turn=turn.opened.turn_id, error=str(error))
             return None
+        shown = ThreadBlock(turn.opened.thread, turn.opened.shown) if turn.opened.thread else None
+        return replace(trigger, thread=shown)
 
 
 def _outcome_of(fate: Fate, turn: LastTurn, stopped: str) -> TurnOutcome:
@@ -146,6 +157,8 @@ def _outcome_of(fate: Fate, turn: LastTurn, stopped: str) -> TurnOutcome:
     turn_id = TurnId(turn.opened.turn_id)
     if fate is Fate.STOP:
         return TurnOutcome(turn_id=turn_id, decision=Decision.STOPPED, finished=True, error=stopped)
+    if fate is Fate.WORKED:
+        return TurnOutcome(turn_id=turn_id, decision=Decision.SKIPPED, finished=True)
     return TurnOutcome(
         turn_id=turn_id,
         decision=Decision.FAILED,

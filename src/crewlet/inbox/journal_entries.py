@@ -70,8 +70,9 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
 class Opened(_Entry, frozen=True, kw_only=True, omit_defaults=True, tag="opened"):
     """A turn began: on which events (whole), with which prompts, under which revision of the document.
 
-    ``shown`` are the identities of waiting chat messages that its prompt showed; they are worked with the turn.
-    ``owes`` is the surface that a tool has to carry its answer to.
+    ``thread`` is what its prompt showed of the chat around it, ``shown`` the identities of the messages that waited
+    there; they are worked with the turn. ``owes`` is the surface that a tool has to carry its answer to. ``spent`` are
+    those of the events that are dead letters once they are handed back.
     """
 
     turn_id: str
@@ -80,8 +81,10 @@ class Opened(_Entry, frozen=True, kw_only=True, omit_defaults=True, tag="opened"
     events: tuple[msgspec.Raw, ...] = ()
     headroom: int = 0
     prompts: dict[str, str] = {}
+    thread: str = ""
     shown: tuple[str, ...] = ()
     owes: str = ""
+    spent: tuple[str, ...] = ()
 
 
 class Resumed(_Entry, frozen=True, kw_only=True, omit_defaults=True, tag="resumed"):

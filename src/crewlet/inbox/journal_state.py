@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from crewlet.inbox.journal_entries import CameOut, Ended, Entry, Intended, Opened, Replied, Resumed
+from crewlet.inbox.journal_entries import CameOut, Ended, Entry, Intended, Opened, Replied, Resumed, read_reply
 from crewlet.inbox.turn_journal import CallAt
 
 __all__ = ["LastTurn", "last_turn_of"]
@@ -15,7 +15,8 @@ __all__ = ["LastTurn", "last_turn_of"]
 class LastTurn:
     """One turn as its journal has it. ``begins_at`` is the sequence of its opening; all before it may be trimmed.
 
-    ``idle_resumes`` counts the take-overs since its last reply, this process's own included.
+    ``idle_resumes`` counts the take-overs since its last reply, this process's own included; one that is tried again by
+    the same writer, which has survived it, is the same.
     """
 
     opened: Opened
@@ -23,8 +24,13 @@ class LastTurn:
     replies: dict[tuple[str, int], Replied] = field(default_factory=dict[tuple[str, int], Replied])
     intents: dict[CallAt, Intended] = field(default_factory=dict[CallAt, Intended])
     outcomes: dict[CallAt, CameOut] = field(default_factory=dict[CallAt, CameOut])
-    idle_resumes: int = 0
+    resumed_by: set[str] = field(default_factory=set[str])
     ended: Ended | None = None
+
+    @property
+    def idle_resumes(self) -> int:
+        """The take-overs since its last reply."""
+        return len(self.resumed_by)
 
     @property
     def last_number(self) -> int:
@@ -37,6 +43,11 @@ class LastTurn:
         if self.intents.keys() - self.outcomes.keys():
             return True
         return any(not each.result.is_error or each.result.unknown for each in self.outcomes.values())
+
+    def require_readable(self) -> None:
+        """Raises ``UnreadableEntry`` where a reply is on record that this build cannot give back."""
+        for replied in self.replies.values():
+            read_reply(replied.reply)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -65,9 +76,9 @@ def last_turn_of(entries: Iterable[tuple[int, Entry]]) -> LastTurn | None:
 def _add(turn: LastTurn, entry: Entry) -> None:
     match entry:
         case Resumed():
-            turn.idle_resumes += 1
+            turn.resumed_by.add(entry.writer)
         case Replied():
-            turn.idle_resumes = 0
+            turn.resumed_by.clear()
             turn.replies[entry.phase, entry.round_num] = entry
         case Intended():
             turn.intents[CallAt(entry.phase, entry.round_num, entry.index)] = entry

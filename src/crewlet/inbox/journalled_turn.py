@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import structlog
 
+from crewlet.base.errors import PayloadTooLarge
 from crewlet.base.ids import TurnId
-from crewlet.events import encode
+from crewlet.events import Event, encode
 from crewlet.inbox.contract import Trigger
 from crewlet.inbox.journal_entries import (
     CameOut,
     Ended,
+    Entry,
     Intended,
     Opened,
     Replied,
@@ -45,7 +47,7 @@ class JournalledTurn:
         turn_id: TurnId,
         last: LastTurn | None = None,
         *,
-        shown: tuple[str, ...] = (),
+        spent: Sequence[Event] = (),
     ) -> None:
         self._journal = journal
         self._trigger = trigger
@@ -54,18 +56,14 @@ class JournalledTurn:
         self._ahead: set[tuple[str, int]] = set() if last is None else set(last.replies)
         self._number = 0 if last is None else last.last_number
         self._is_open = last is not None
-        self._shown = shown if last is None else last.opened.shown
+        self._spent = spent
+        self._is_unjournalled = False
         self._is_live = last is None
 
     @property
     def turn_id(self) -> TurnId:
         """The same for each process that runs a part of it."""
         return self._turn_id
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """The identities of the waiting messages that its prompt showed."""
-        return self._shown
 
     @property
     def resumed(self) -> bool:
@@ -77,13 +75,18 @@ class JournalledTurn:
         """Until the last recorded reply was gone through, or the turn went another way than its record."""
         return bool(self._ahead) and not self._is_live
 
+    @property
+    def reached_outside(self) -> bool:
+        """Whether a predecessor's record proves it, or leaves it open."""
+        return self._last is not None and self._last.may_have_reached_outside
+
     async def open(self, opening: Opening) -> Opening:
         """Record the opening; of a resumed turn return the recorded one, with what only this build has added."""
         if self._last is not None:
             opened = self._last.opened
             return Opening(prompts={**opening.prompts, **opened.prompts}, revision=opened.revision, owes=opened.owes)
-        trigger = self._trigger
-        await self._journal.write(
+        trigger, thread = self._trigger, self._trigger.thread
+        await self._write(
             Opened(
                 at=self._journal.clock.now(),
                 turn_id=self._turn_id,
@@ -92,11 +95,13 @@ class JournalledTurn:
                 events=tuple(msgspec.Raw(encode(event)) for event in trigger.events),
                 headroom=trigger.headroom,
                 prompts=dict(opening.prompts),
-                shown=self._shown,
+                thread="" if thread is None else thread.text,
+                shown=() if thread is None else thread.waiting,
                 owes=opening.owes,
+                spent=tuple(event.id for event in self._spent),
             )
         )
-        self._is_open = True
+        self._is_open = not self._is_unjournalled
         return opening
 
     def reply_at(self, phase: str, round_num: int) -> RecordedReply | None:
@@ -130,7 +135,7 @@ class JournalledTurn:
         """Record a reply before its charge and its calls; returns its number over the whole turn."""
         self._number += 1
         number = self._number
-        await self._journal.write(
+        await self._write(
             Replied(
                 at=self._journal.clock.now(),
                 phase=phase,
@@ -143,6 +148,15 @@ class JournalledTurn:
         )
         return number
 
+    def passed(self, at: CallAt) -> bool:
+        """Whether a later reply of its phase is on record, of one that the phase works for, or of a phase after it."""
+        if self._last is None:
+            return False
+        mine = self._last.replies.get((at.phase, at.round_num))
+        return mine is not None and any(
+            later.number > mine.number and _comes_after(later.phase, at.phase) for later in self._last.replies.values()
+        )
+
     def was_intended(self, at: CallAt) -> bool:
         """Whether a predecessor was about to make the call."""
         return self._last is not None and at in self._last.intents
@@ -154,7 +168,7 @@ class JournalledTurn:
 
     async def intend(self, at: CallAt, call: ToolCall) -> None:
         """Record that the call is about to be made."""
-        await self._journal.write(
+        await self._write(
             Intended(
                 at=self._journal.clock.now(),
                 phase=at.phase,
@@ -167,7 +181,7 @@ class JournalledTurn:
 
     async def came_out(self, at: CallAt, result: ToolResult) -> None:
         """Record what it came to."""
-        await self._journal.write(
+        await self._write(
             CameOut(
                 at=self._journal.clock.now(),
                 phase=at.phase,
@@ -182,12 +196,32 @@ class JournalledTurn:
 
         Raises ``Fenced``, ``Unavailable``.
         """
-        if not self._is_open:
+        if not self._is_open or self._is_unjournalled:
             return 0
         ended = Ended(at=self._journal.clock.now(), turn_id=self._turn_id, outcome=outcome, decision=decision, ids=ids)
         sequence = await self._journal.end(ended)
         await self._journal.trim(sequence)
         return sequence
+
+    async def _write(self, entry: Entry) -> None:
+        """The entry is on record; one that no journal can hold ends the record, and never the turn.
+
+        S1's rules for a broken turn hold from there on: half a record would have calls made twice that it leaves out.
+        """
+        if self._is_unjournalled:
+            return
+        try:
+            await self._journal.write(entry)
+        except PayloadTooLarge as refused:
+            _log.error("turn_unjournalled", turn=self._turn_id, size=refused.size, limit=refused.limit)
+            if self._is_open:
+                await self.end(outcome="nak", decision="", ids=())
+            self._is_unjournalled = True
+
+
+def _comes_after(later: str, phase: str) -> bool:
+    """Whether a reply of ``later`` can only follow what ``phase`` asked for: workers of one phase run at once."""
+    return later == phase or phase.startswith(f"{later}/") or later.count("/") == 1
 
 
 def _digest(arguments: Mapping[str, object] | None, raw: str) -> str:

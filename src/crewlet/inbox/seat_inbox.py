@@ -40,7 +40,9 @@ class SeatInbox:
         self._news = TriggerNews(handle, parts)
         self._journal = journal
         self._turns = SeatTurns(handle, parts, self._news, journal)
-        self._going_on = None if journal is None else GoingOn(handle, parts, journal, self._turns, self._granted)
+        self._going_on = (
+            None if journal is None else GoingOn(handle, parts, journal, self._turns, self._news, self._granted)
+        )
         self._giving_up = GivingUp(handle, parts, self._news)
 
     async def handle(self, batch: Batch) -> Outcome:
@@ -55,17 +57,7 @@ class SeatInbox:
         if not work:
             return Ack()
         try:
-            epoch = await self._admitted()
-            if isinstance(epoch, int):
-                if self._going_on is not None:
-                    await self._going_on.finish_what_was_left()
-                work = await self._fresh(work)
-                if not work:
-                    return Ack()
-                work = await self._together(work)
-                outcome = await self._past_the_gate(self._trigger(work), epoch, spent_of(work))
-            else:
-                outcome = epoch
+            outcome = await self._outcome_of(work)
         except Exception as error:
             await self._giving_up.give_up(spent_of(work), str(error) or type(error).__name__)
             raise
@@ -73,8 +65,23 @@ class SeatInbox:
             await self._giving_up.give_up(spent_of(work), outcome.reason)
         return outcome
 
+    async def _outcome_of(self, work: tuple[Delivery, ...]) -> Outcome:
+        epoch = await self._admitted()
+        if isinstance(epoch, Defer):
+            return epoch
+        if self._going_on is not None and (waits := await self._going_on.finish_what_was_left()):
+            return waits
+        fresh = await self._fresh(work)
+        if not fresh:
+            return Ack()
+        together = await self._together(fresh)
+        return await self._past_the_gate(self._trigger(together), epoch, spent_of(together))
+
     async def go_on(self, found: JournalRead) -> None:
-        """Bring to its end what a predecessor left half done, before any delivery. Raises ``CrewletError``."""
+        """Bring to its end what a predecessor left half done, before any delivery.
+
+        Raises ``Unavailable`` where it is to be tried again.
+        """
         assert self._going_on is not None, "only a journal is taken over"
         await self._going_on.finish(found)
 

@@ -9,6 +9,7 @@ from typing import Final
 
 import structlog
 
+from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.errors import CrewletError, Fenced, Unavailable
 from crewlet.inbox.journal_entries import Ended, Entry, Resumed, UnreadableEntry, decode_entry, encode_entry
@@ -33,18 +34,19 @@ class JournalRead:
     unreadable: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Waiting:
-    entry: Entry
+    payload: bytes
     done: asyncio.Future[int] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class SeatJournal:
     """The writer of one seat's journal from a take-over to the end of the tenure.
 
-    Entries that come while one is being written go together with the next write. Where a write is refused the lease
-    decides: a seat that is not ours any more is ``Fenced``. Ours, and the log was lost or ends with a torn write, the
-    entry goes on top of what stands; on top of a stranger's it does not: what that says has to be taken over first.
+    Entries that come while one is being written go together with the next write. Where anything else than this
+    writer's own entry stands, the lease decides: a seat that is not ours any more is ``Fenced``. Ours, and the log was
+    lost or ends with a torn write, the entry goes on top of what stands; on top of a stranger's it does not: what that
+    says has to be taken over first.
     """
 
     def __init__(self, handle: str, log: Log, *, epoch: int, writer: str, standing: Standing, clock: Clock) -> None:
@@ -83,15 +85,17 @@ class SeatJournal:
     async def take_over(self) -> JournalRead:
         """Refuse the predecessor from here on, then read what it left. Raises ``Fenced``, ``Unavailable``.
 
-        What cannot be read is said, and hinders nobody: S1's rules for a broken turn hold then.
+        What cannot be read is said and forgotten, and hinders nobody: S1's rules for a broken turn hold then.
         """
-        entry = Resumed(at=self._clock.now(), writer=self._writer, epoch=self._epoch)
+        resumed = encode_entry(Resumed(at=self._clock.now(), writer=self._writer, epoch=self._epoch))
         for _ in range(_TAKE_OVERS_MAX):
             tail = await self._log.tail(self._handle)
+            # After the tail: a successor that this lease does not know of yet moves the tail, and this is refused.
+            await self._require_standing()
             try:
-                self._expected = await self._log.append(self._handle, [self._record(entry)], expected=tail.sequence)
-            except Superseded:
-                await self._require_standing()
+                self._expected = await self._log.append(self._handle, [self._record(resumed)], expected=tail.sequence)
+            except Superseded as moved:
+                _log.info("journal_taken_over_meanwhile", seat=self._handle, sequence=moved.tail.sequence)
             else:
                 self._is_taken_over = True
                 return await self._read()
@@ -102,11 +106,16 @@ class SeatJournal:
 
         After ``Unavailable`` it may be on record; whoever goes on with the turn reads it then.
         """
-        waiting = _Waiting(entry)
+        waiting = _Waiting(encode_entry(entry))
         self._waiting.append(waiting)
-        async with self._writing:
-            if not waiting.done.done():
-                await self._write_all()
+        try:
+            async with self._writing:
+                while not waiting.done.done():
+                    await self._write_some()
+        finally:
+            if waiting in self._waiting:
+                # Whoever wanted it written is gone: it must not turn up among a later turn's entries.
+                self._waiting.remove(waiting)
         return waiting.done.result()
 
     async def end(self, ended: Ended) -> int:
@@ -131,20 +140,36 @@ class SeatJournal:
         else:
             self._trimmed = through
 
-    async def _write_all(self) -> None:
-        batch, self._waiting = self._waiting, []
-        records = [self._record(each.entry) for each in batch]
+    async def _write_some(self) -> None:
+        batch = self._next_batch()
+        self._waiting = self._waiting[len(batch) :]
         try:
-            sequence = await self._append(records)
-        except BaseException as error:
+            sequence = await self._append([self._record(each.payload) for each in batch])
+        except CrewletError as error:
             # What was being sent may land all the same.
             self._expected = None
             for each in batch:
-                each.done.set_exception(error if isinstance(error, CrewletError) else Unavailable("not written"))
+                each.done.set_exception(error)
+                # Whoever waits for it hears of it; who is gone does not.
                 each.done.exception()
+            raise
+        except BaseException:
+            # One of their writers is called off and not the others: these write again. An entry twice says the same.
+            self._expected = None
+            self._waiting = [*batch, *self._waiting]
             raise
         for each in batch:
             each.done.set_result(sequence)
+
+    def _next_batch(self) -> list[_Waiting]:
+        """What goes together: no more than fits into one append, so that what does not fit costs nobody else."""
+        batch, size = self._waiting[:1], len(self._waiting[0].payload)
+        for each in self._waiting[1:]:
+            size += len(each.payload)
+            if size > limits.LOG_APPEND_MAX_BYTES:
+                break
+            batch.append(each)
+        return batch
 
     async def _append(self, records: Sequence[LogRecord]) -> int:
         for _ in range(_TAKE_OVERS_MAX):
@@ -167,9 +192,14 @@ class SeatJournal:
         return self._expected
 
     async def _require_ours(self, tail: Tail) -> None:
-        """Pass over what this writer left itself, a torn write and a log that is gone; nobody else's."""
-        if tail.id and not tail.id.startswith(self._writer):
-            await self._require_standing()
+        """Pass over what this writer left itself, and under its lease a torn write and a log that is gone.
+
+        A torn write may be a successor's that is under way, so that it says nothing by itself.
+        """
+        if tail.id.startswith(self._writer):
+            return
+        await self._require_standing()
+        if tail.id:
             self._is_taken_over = False
             raise Unavailable(f"{self._handle}: somebody else wrote its journal; it has to be taken over first")
 
@@ -180,11 +210,17 @@ class SeatJournal:
     async def _read(self) -> JournalRead:
         try:
             found = [(each.sequence, decode_entry(each.payload)) for each in await self._log.read(self._handle)]
+            turn = last_turn_of(found)
+            if turn is not None:
+                turn.require_readable()
         except (LogUnreadable, UnreadableEntry) as error:
             _log.error("journal_unreadable", seat=self._handle, error=str(error))
+            if self._expected is not None:
+                # Its events come back as any others: nobody may go on with it later, nor stumble over it again.
+                await self.trim(self._expected)
             return JournalRead(None, unreadable=str(error))
-        return JournalRead(last_turn_of(found))
+        return JournalRead(turn)
 
-    def _record(self, entry: Entry) -> LogRecord:
+    def _record(self, payload: bytes) -> LogRecord:
         self._count += 1
-        return LogRecord(f"{self._writer}{self._count}", encode_entry(entry))
+        return LogRecord(f"{self._writer}{self._count}", payload)

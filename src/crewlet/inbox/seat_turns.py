@@ -9,7 +9,7 @@ from dataclasses import replace
 import structlog
 
 from crewlet.base import limits
-from crewlet.base.errors import CrewletError, Fenced, PayloadTooLarge, StoppedByPerson, Unavailable
+from crewlet.base.errors import CrewletError, Fenced, StoppedByPerson, Unavailable
 from crewlet.base.ids import TurnId
 from crewlet.events import Event
 from crewlet.inbox.contract import Decision, Trigger, TurnOutcome
@@ -43,29 +43,24 @@ class SeatTurns:
         """
         trigger = replace(trigger, thread=await thread_around(trigger, self._parts.sources))
         await self._news.coalesced(trigger)
-        shown = () if trigger.thread is None else trigger.thread.waiting
         turn_id = TurnId(str(self._parts.ids.uuid()))
         if self._journal is None:
-            return await self._run(trigger, NoJournal(turn_id), epoch=epoch, spent=spent, shown=shown)
-        turn = JournalledTurn(self._journal, trigger, turn_id, shown=shown)
-        return await self._run(trigger, turn, epoch=epoch, spent=spent, shown=shown)
+            return await self._run(trigger, NoJournal(turn_id), epoch=epoch, spent=spent)
+        turn = JournalledTurn(self._journal, trigger, turn_id, spent=spent)
+        return await self._run(trigger, turn, epoch=epoch, spent=spent)
 
-    async def go_on(self, trigger: Trigger, turn: JournalledTurn, *, epoch: int) -> Outcome:
+    async def go_on(self, trigger: Trigger, turn: JournalledTurn, *, epoch: int, spent: Sequence[Event]) -> Outcome:
         """Run the rest of a turn that a predecessor left, and end it. Nobody waits for the outcome."""
-        return await self._run(trigger, turn, epoch=epoch, spent=(), shown=turn.shown)
+        return await self._run(trigger, turn, epoch=epoch, spent=spent)
 
-    async def end(self, trigger: Trigger, turn: JournalledTurn, outcome: TurnOutcome) -> Outcome:
+    async def end(
+        self, trigger: Trigger, turn: JournalledTurn, outcome: TurnOutcome, *, spent: Sequence[Event]
+    ) -> Outcome:
         """End a turn that a predecessor left, without running any more of it."""
-        return await self._ended(trigger, turn, outcome, spent=())
+        return await self._ended(trigger, turn, outcome, spent)
 
     async def _run(
-        self,
-        trigger: Trigger,
-        journal: JournalledTurn | NoJournal,
-        *,
-        epoch: int,
-        spent: Sequence[Event],
-        shown: tuple[str, ...],
+        self, trigger: Trigger, journal: JournalledTurn | NoJournal, *, epoch: int, spent: Sequence[Event]
     ) -> Outcome:
         fence = self._parts.admission.fence(self._handle, epoch)
         try:
@@ -73,13 +68,18 @@ class SeatTurns:
         except StoppedByPerson as stopped:
             outcome = TurnOutcome(turn_id=TurnId(""), decision=Decision.STOPPED, finished=True, error=str(stopped))
         except Fenced as fenced:
+            self._leave_open()
             return Defer(str(fenced))
         except CrewletError:
             raise
         except Exception as panic:  # noqa: BLE001 - supervisor: a defect, which a redelivery would only meet again
             _log.exception("dispatch_panicked", seat=self._handle, trigger=trigger.lead.id)
             outcome = _panicked(panic)
-        return await self._ended(trigger, journal, replace(outcome, shown_messages=shown), spent)
+        shown = () if trigger.thread is None else trigger.thread.waiting
+        # A turn that breaks before it has gone through its record has reached what that says all the same.
+        reached = outcome.reached_outside or journal.reached_outside
+        outcome = replace(outcome, shown_messages=shown, reached_outside=reached)
+        return await self._ended(trigger, journal, outcome, spent)
 
     async def _ended(
         self, trigger: Trigger, journal: JournalledTurn | NoJournal, outcome: TurnOutcome, spent: Sequence[Event]
@@ -111,17 +111,24 @@ class SeatTurns:
     ) -> Defer | None:
         """The end is on record, and what no successor needs any more is forgotten; a ``Defer`` where the seat moved.
 
-        A journal that cannot be written hinders nobody: whoever reads the turn in it finds it in the ledger.
+        A journal that cannot be written hinders nobody: whoever takes the turn over finds it in the ledger, or goes on
+        with it where it was to come back.
         """
         if isinstance(journal, NoJournal):
             return None
         try:
             await journal.end(outcome=word, decision=str(outcome.decision), ids=ids)
         except Fenced as fenced:
+            self._leave_open()
             return Defer(str(fenced))
-        except (Unavailable, PayloadTooLarge) as error:
+        except Unavailable as error:
+            self._leave_open()
             _log.error("journal_end_unwritten", seat=self._handle, turn=journal.turn_id, error=str(error))
         return None
+
+    def _leave_open(self) -> None:
+        if self._journal is not None:
+            self._journal.leave_open()
 
     async def _settle(self, trigger: Trigger, outcome: TurnOutcome) -> None:
         """Hand the answer over, tried a few times: handing the delivery back instead would run the whole turn again."""

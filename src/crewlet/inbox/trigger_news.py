@@ -11,8 +11,8 @@ from crewlet import topics
 from crewlet.base.errors import CrewletError
 from crewlet.base.trace import child_of
 from crewlet.events import Event, new_event
-from crewlet.events.types import ExternalNotification, NotificationsCoalesced, TurnTriggerSkipped
-from crewlet.inbox.contract import Trigger
+from crewlet.events.types import AgentTurnCompleted, ExternalNotification, NotificationsCoalesced, TurnTriggerSkipped
+from crewlet.inbox.contract import Decision, Trigger, TurnOutcome
 from crewlet.inbox.ports import SeatInboxParts
 from crewlet.inbox.triggers import work_key_of
 
@@ -76,6 +76,29 @@ class TriggerNews:
                 now=self._parts.clock.now(),
                 ids=self._parts.ids,
                 event_id=str(uuid5(_MERGES, trigger.work_key)),
+                source=self._handle,
+            )
+        )
+
+    async def ended_unrun(self, trigger: Trigger, outcome: TurnOutcome, *, comes_back: bool) -> None:
+        """A turn that another process began has ended, and nobody has run the rest of it."""
+        await self._publish(
+            new_event(
+                AgentTurnCompleted(
+                    turn_id=outcome.turn_id,
+                    agent_handle=self._handle,
+                    work_key=trigger.work_key,
+                    conversation_key=trigger.conversation_key,
+                    decision=str(outcome.decision),
+                    failed=outcome.decision is Decision.FAILED,
+                    stopped=outcome.decision is Decision.STOPPED,
+                    redelivered=comes_back,
+                    error=outcome.error,
+                    error_kind=outcome.error_kind,
+                ),
+                trace=child_of(trigger.trace, self._parts.ids),
+                now=self._parts.clock.now(),
+                ids=self._parts.ids,
                 source=self._handle,
             )
         )

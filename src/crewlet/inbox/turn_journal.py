@@ -85,6 +85,11 @@ class TurnJournal(Protocol):
         """Whether the turn is still going through what a predecessor recorded; nothing is said twice meanwhile."""
         ...
 
+    @property
+    def reached_outside(self) -> bool:
+        """Whether a call of a predecessor's has reached outside, or may have (S1, "A turn that broke halfway")."""
+        ...
+
     async def open(self, opening: Opening) -> Opening:
         """Record the turn's opening and return it; of a resumed turn, return what was recorded."""
         ...
@@ -104,6 +109,10 @@ class TurnJournal(Protocol):
 
         Returns its number over the whole turn.
         """
+        ...
+
+    def passed(self, at: CallAt) -> bool:
+        """Whether the record goes on behind this call's round: what of it was to be made has been made."""
         ...
 
     def was_intended(self, at: CallAt) -> bool:
@@ -145,6 +154,11 @@ class NoJournal:
         """Never."""
         return False
 
+    @property
+    def reached_outside(self) -> bool:
+        """Never."""
+        return False
+
     async def open(self, opening: Opening) -> Opening:
         """As given."""
         return opening
@@ -168,6 +182,10 @@ class NoJournal:
         """Count it."""
         self._replies += 1
         return self._replies
+
+    def passed(self, at: CallAt) -> bool:
+        """Never."""
+        return False
 
     def was_intended(self, at: CallAt) -> bool:
         """Never."""

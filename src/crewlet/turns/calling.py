@@ -24,6 +24,8 @@ MAY_HAVE_HAPPENED = (
     " there before you repeat it."
 )
 
+NOT_MADE = "This call was not made."
+
 
 class Calling:
     """Makes one phase's calls. Every call in its conversation has exactly one result."""
@@ -87,22 +89,46 @@ class Calling:
         repeat = self._repeats.next(call)
         if repeat is Repeat.END:
             raise RepeatedCall(call.name, self._repeats.times(call))
+        tool = toolbox.find(call.name)
+        recorded = await self._on_record(tool, at)
+        if recorded is not None:
+            # Counted, so that the calls behind it have the places that they had.
+            scope.context_for(call.name, self._record.trace)
+            return self._made(tool, recorded)
+        told = self._read_back(call, at)
         refusal = refusal_of(call, toolbox, waiting_for=self._waiting_for)
         refusal = refusal or (why_refused(call) if repeat is Repeat.REFUSE else "")
-        tool = toolbox.find(call.name)
         if refusal or tool is None:
-            return ToolResult(refusal, is_error=True)
+            return told or ToolResult(refusal, is_error=True)
+        is_outside = reaches_outside(tool.row)
+        if is_outside and scope.journal.passed(at):
+            # It was refused then, whatever would become of it now: what was made is on record.
+            return told or ToolResult(NOT_MADE, is_error=True)
         context = scope.context_for(call.name, self._record.trace)
-        if reaches_outside(tool.row):
-            result = await self._outside(tool, call, context, at)
-            scope.reached_outside = scope.reached_outside or proves_outside(tool.row, result)
-        else:
-            result = self._read_back(call, at) or await self._make(tool, call, context)
-        scope.made.note(tool.row, result)
+        result = await self._outside(tool, call, context, at) if is_outside else None
+        return self._made(tool, result or told or await self._make(tool, call, context))
+
+    def _made(self, tool: Tool | None, result: ToolResult) -> ToolResult:
+        if tool is not None:
+            self._scope.made.note(tool.row, result)
         return result
 
+    async def _on_record(self, tool: Tool | None, at: CallAt) -> ToolResult | None:
+        """What came of a call that a predecessor made, whatever has become of its tool meanwhile.
+
+        ``None`` for one that it did not make, and for one that may be made again.
+        """
+        journal, scope = self._scope.journal, self._scope
+        known = journal.outcome_at(at)
+        if known is None and journal.was_intended(at) and not _may_be_repeated(tool):
+            known = ToolResult(MAY_HAVE_HAPPENED, is_error=True, unknown=True)
+            await journal.came_out(at, known)
+        if known is not None:
+            scope.reached_outside = scope.reached_outside or known.unknown or not known.is_error
+        return known
+
     def _read_back(self, call: ToolCall, at: CallAt) -> ToolResult | None:
-        """What the model was told of an inside call, where a later reply is on record.
+        """What the model was told of a call, where a later reply is on record.
 
         One that builds up what the phase itself knows is made again.
         """
@@ -116,17 +142,11 @@ class Calling:
 
     async def _outside(self, tool: Tool, call: ToolCall, context: CallContext, at: CallAt) -> ToolResult:
         journal = self._scope.journal
-        known = journal.outcome_at(at)
-        if known is not None:
-            return known
-        if journal.was_intended(at) and tool.row.annotations.idempotent is not Hint.YES:
-            result = ToolResult(MAY_HAVE_HAPPENED, is_error=True, unknown=True)
-        else:
-            if not journal.was_intended(at):
-                await journal.intend(at, call)
-                # Writing it down took time; the seat could have moved meanwhile.
-                self._scope.fence.check()
-            result = await self._make(tool, call, context)
+        if not journal.was_intended(at):
+            await journal.intend(at, call)
+            # Writing it down took time; the seat could have moved meanwhile.
+            self._scope.fence.check()
+        result = await self._make(tool, call, context)
         # The record stands for the call from here on: whether or not it can be written, the call has been made.
         self._scope.reached_outside = self._scope.reached_outside or proves_outside(tool.row, result)
         await journal.came_out(at, result)
@@ -134,7 +154,9 @@ class Calling:
 
     async def _make(self, tool: Tool, call: ToolCall, context: CallContext) -> ToolResult:
         with self._scope.tracer.span("tool.call", context.trace, tool=call.name, origin=tool.row.origin) as span:
-            result = await call_tool(tool, call, context, backstop_s=self._scope.config.tool_call_backstop_s)
+            result = await call_tool(
+                tool, call, context, backstop_s=self._scope.within_s(self._scope.config.tool_call_backstop_s)
+            )
             if result.is_error:
                 span.failed("the call failed")
         return result
@@ -148,3 +170,7 @@ class Calling:
         )
         self._record.executions.append(done)
         return done
+
+
+def _may_be_repeated(tool: Tool | None) -> bool:
+    return tool is not None and tool.row.annotations.idempotent is Hint.YES

@@ -130,7 +130,7 @@ class TurnEngine:
             await scope.events.tell(completed)
             return outcome
         try:
-            await self._record_end(scope, completed)
+            await self._record_end(scope, completed, is_final=end.finished)
         except Unavailable as lost:
             _log.error("turn_completion_publish_failed", turn=scope.events.turn_id, error=str(lost))
             if _answer_is_lost(outcome, scope.trigger.reply):
@@ -139,9 +139,10 @@ class TurnEngine:
                 )
         return outcome
 
-    async def _record_end(self, scope: TurnScope, completed: AgentTurnCompleted) -> None:
+    async def _record_end(self, scope: TurnScope, completed: AgentTurnCompleted, *, is_final: bool) -> None:
         try:
-            await scope.events.record(completed, once=True)
+            # What broke may still be gone on with by another process, which then has another end to tell.
+            await scope.events.record(completed, once=is_final)
         except PayloadTooLarge as refused:
             _log.warning("turn_artifact_cut", turn=completed.turn_id, size=refused.size, limit=refused.limit)
             cut = completed.artifact[: limits.TURN_RECORD_TEXT_MAX_CHARS]
@@ -230,6 +231,7 @@ class TurnEngine:
             journal=journal,
             meter=setup.meter,
             notes=setup.notes,
+            reached_outside=journal.reached_outside,
         )
 
     def _started(self, scope: TurnScope) -> AgentTurnStarted:
@@ -256,6 +258,8 @@ class TurnEngine:
             asks=end.asks,
             execute_model=scope.models.get(EXECUTE, ""),
             review_model=scope.models.get(REVIEW, ""),
+            subagent_count=scope.subagents,
+            subagent_tokens=scope.subagent_tokens,
             provider_key=scope.provider_key,
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,

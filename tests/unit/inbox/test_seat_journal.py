@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
 from structlog.testing import capture_logs
 
 from crewlet.backends.memory import MemoryLog, MemoryLogStream
-from crewlet.base.errors import Fenced, Unavailable
-from crewlet.inbox.journal_entries import Ended, Opened, UnreadableEntry, decode_entry
+from crewlet.backends.memory.log import Piece
+from crewlet.base import limits
+from crewlet.base.errors import Fenced, PayloadTooLarge, Unavailable
+from crewlet.inbox.journal_entries import Ended, Opened, Replied, UnreadableEntry, WireReply, decode_entry
+from crewlet.inbox.journal_messages import wire_message
 from crewlet.inbox.seat_journal import SeatJournal
-from crewlet.queue import LogRecord
+from crewlet.llm import AssistantMessage
+from crewlet.queue import Logged, LogRecord
 from crewlet.testing import VirtualClock
 
 pytestmark = pytest.mark.virtual_time
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 LATER = b'{"kind": "later", "at": "2030-01-01T00:00:00Z"}'
+
+
+class SlowLog(MemoryLog):
+    async def append(self, seat: str, records: Sequence[LogRecord], *, expected: int) -> int:
+        await asyncio.sleep(1.0)
+        return await super().append(seat, records, expected=expected)
 
 
 class Seat:
@@ -29,8 +40,8 @@ class Seat:
         self.epoch = 0
         self.unknown = False
 
-    def journal(self, writer: str) -> SeatJournal:
-        """The journal of a new tenure."""
+    def journal(self, writer: str, *, slow: bool = False) -> SeatJournal:
+        """The journal of a new tenure; ``slow``: an append takes a second."""
         self.epoch += 1
         epoch = self.epoch
 
@@ -39,12 +50,17 @@ class Seat:
                 raise Unavailable("the store does not answer")
             return self.epoch == epoch
 
-        log = MemoryLog(self.stream)
+        log = SlowLog(self.stream) if slow else MemoryLog(self.stream)
         return SeatJournal("ceo", log, epoch=epoch, writer=writer, standing=standing, clock=VirtualClock())
 
 
 def opened(turn_id: str = "turn-1") -> Opened:
     return Opened(at=AT, turn_id=turn_id)
+
+
+def turns_on_record(kept: Sequence[Logged]) -> list[str]:
+    entries = (decode_entry(each.payload) for each in kept)
+    return [entry.turn_id for entry in entries if isinstance(entry, Opened)]
 
 
 def ended(*ids: str, outcome: str = "ack") -> Ended:
@@ -70,6 +86,29 @@ async def test_a_predecessor_that_wrote_nothing_yet_is_refused_too() -> None:
     first = seat.journal("a")
     await first.take_over()
     await seat.journal("b").take_over()
+
+    with pytest.raises(Fenced):
+        await first.write(opened())
+
+
+async def test_a_tenure_that_is_over_takes_nothing_over_from_its_successor() -> None:
+    seat = Seat()
+    first = seat.journal("a")
+    await first.take_over()
+    successor = seat.journal("b")
+    await successor.take_over()
+
+    with pytest.raises(Fenced):
+        await first.take_over()
+    await successor.write(opened())
+
+
+async def test_a_long_write_of_a_successor_that_is_under_way_lets_no_predecessor_write_on_top() -> None:
+    seat = Seat()
+    first = seat.journal("a")
+    await first.take_over()
+    seat.epoch += 1
+    seat.stream.keep("ceo", Piece(write=99, number=1, count=2, size_bytes=1))
 
     with pytest.raises(Fenced):
         await first.write(opened())
@@ -122,8 +161,7 @@ async def test_entries_that_come_together_are_all_on_record_in_their_order() -> 
 
     await asyncio.gather(*(ours.write(opened(f"turn-{n}")) for n in range(20)))
 
-    kept = await MemoryLog(seat.stream).read("ceo")
-    turns = [entry.turn_id for entry in (decode_entry(each.payload) for each in kept) if isinstance(entry, Opened)]
+    turns = turns_on_record(await MemoryLog(seat.stream).read("ceo"))
     assert turns == [f"turn-{n}" for n in range(20)]
 
 
@@ -139,6 +177,49 @@ async def test_a_write_that_was_cut_short_is_no_stranger_to_the_next_one() -> No
     await ours.write(ended("x"))
 
     assert (await seat.journal("b").take_over()).unreadable == ""
+
+
+async def test_a_writer_that_is_called_off_costs_those_that_wrote_with_it_nothing() -> None:
+    seat = Seat()
+    ours = seat.journal("a", slow=True)
+    await ours.take_over()
+    first = asyncio.create_task(ours.write(opened("turn-1")))
+    others = [asyncio.create_task(ours.write(opened(f"turn-{n}"))) for n in (2, 3, 4)]
+    await asyncio.sleep(1.5)
+    # The first is written, the second leads the batch of the rest.
+    others[0].cancel()
+
+    outcomes = await asyncio.gather(first, *others, return_exceptions=True)
+
+    assert [type(each) for each in outcomes] == [int, asyncio.CancelledError, int, int]
+    assert turns_on_record(await MemoryLog(seat.stream).read("ceo"))[-2:] == ["turn-3", "turn-4"]
+
+
+async def test_an_entry_whose_writer_was_called_off_before_it_was_sent_turns_up_nowhere() -> None:
+    seat = Seat()
+    ours = seat.journal("a", slow=True)
+    await ours.take_over()
+    first = asyncio.create_task(ours.write(opened("turn-1")))
+    await asyncio.sleep(0.5)
+    second = asyncio.create_task(ours.write(opened("turn-2")))
+    await asyncio.sleep(0)
+    second.cancel()
+    await asyncio.gather(first, second, return_exceptions=True)
+
+    await ours.write(opened("turn-3"))
+
+    assert turns_on_record(await MemoryLog(seat.stream).read("ceo")) == ["turn-1", "turn-3"]
+
+
+async def test_an_entry_that_no_append_can_hold_costs_those_beside_it_nothing() -> None:
+    seat = Seat()
+    ours = seat.journal("a", slow=True)
+    await ours.take_over()
+    texts = ("one", "x" * limits.LOG_APPEND_MAX_BYTES, "three")
+
+    outcomes = await asyncio.gather(*(ours.write(opened(text)) for text in ("first", *texts)), return_exceptions=True)
+
+    assert [type(each) for each in outcomes] == [int, int, PayloadTooLarge, int]
 
 
 async def test_a_write_fails_as_unknown_while_the_broker_is_away_and_the_next_one_gets_through() -> None:
@@ -195,6 +276,37 @@ async def test_a_journal_that_cannot_be_read_is_said_and_does_not_keep_the_seat_
     assert found.turn is None
     assert found.unreadable
     assert [each["event"] for each in logs] == ["journal_unreadable"]
+
+
+async def test_what_could_not_be_read_hides_no_later_turn() -> None:
+    seat = Seat()
+    log = MemoryLog(seat.stream)
+    await log.append("ceo", [LogRecord("old.1", b"no entry at all")], expected=0)
+    with capture_logs():
+        ours = seat.journal("a")
+        await ours.take_over()
+    await ours.write(opened("turn-2"))
+
+    found = await seat.journal("b").take_over()
+
+    assert found.unreadable == ""
+    assert found.turn is not None
+    assert found.turn.opened.turn_id == "turn-2"
+
+
+async def test_a_turn_with_a_reply_that_this_build_cannot_give_back_is_unreadable_and_not_half_run() -> None:
+    seat = Seat()
+    first = seat.journal("a")
+    await first.take_over()
+    reply = WireReply(message=wire_message(AssistantMessage(text="hm")), stop_reason="a reason of tomorrow")
+    await first.write(opened())
+    await first.write(Replied(at=AT, phase="execute/1", round_num=1, number=1, reply=reply))
+
+    with capture_logs():
+        found = await seat.journal("b").take_over()
+
+    assert found.turn is None
+    assert "a reason of tomorrow" in found.unreadable
 
 
 @pytest.mark.parametrize(

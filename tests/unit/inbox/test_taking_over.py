@@ -22,7 +22,7 @@ from crewlet.llm import AssistantMessage
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 OPENED = Opened(at=AT, turn_id="turn-1")
-RESUMED = Resumed(at=AT)
+RESUMED, AGAIN, THRICE, OFTEN = (Resumed(at=AT, writer=writer) for writer in "abcd")
 INTENDED = Intended(at=AT, phase="execute/1", round_num=1, index=0)
 
 
@@ -65,16 +65,20 @@ def test_a_turn_that_a_person_stopped_meanwhile_ends_as_stopped() -> None:
 
 
 def test_taken_over_three_times_without_a_new_reply_it_goes_on_and_the_fourth_time_it_is_left() -> None:
-    assert fate(OPENED, replied(), RESUMED, RESUMED, RESUMED) is Fate.RESUME
-    assert fate(OPENED, replied(), RESUMED, RESUMED, RESUMED, RESUMED) is Fate.LEAVE
+    assert fate(OPENED, replied(), RESUMED, AGAIN, THRICE) is Fate.RESUME
+    assert fate(OPENED, replied(), RESUMED, AGAIN, THRICE, OFTEN) is Fate.LEAVE
+
+
+def test_a_take_over_that_its_writer_tries_again_has_killed_nobody_and_counts_once() -> None:
+    assert fate(OPENED, replied(), *[RESUMED] * 20) is Fate.RESUME
 
 
 def test_a_new_reply_begins_the_count_of_take_overs_anew() -> None:
-    assert fate(OPENED, RESUMED, RESUMED, RESUMED, replied(), RESUMED) is Fate.RESUME
+    assert fate(OPENED, RESUMED, AGAIN, THRICE, replied(), OFTEN) is Fate.RESUME
 
 
 def test_taken_over_too_often_it_is_given_up_where_a_call_may_have_reached_outside() -> None:
-    often = [RESUMED] * 4
+    often = (RESUMED, AGAIN, THRICE, OFTEN)
 
     assert fate(OPENED, INTENDED, *often) is Fate.GIVE_UP
     assert fate(OPENED, INTENDED, came_out(), *often) is Fate.GIVE_UP

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from crewlet.base.errors import Unavailable
+from crewlet.base.errors import Fenced, Unavailable
 from crewlet.node.inbox_front import FrontWork
 from crewlet.seats import PlacedSeat
 from tests.unit.node.seat_world import HEARTBEAT_S, SmallNode, World
@@ -117,13 +117,43 @@ async def test_it_waits_until_it_is_known_that_nobody_paused_the_seat(world: Wor
 
 async def test_what_fails_costs_no_other_and_the_mail_comes_after(world: World) -> None:
     node = world.node("a")
-    node.journal.left = [left(node, "one", error=Unavailable("away")), left(node, "two")]
+    node.journal.left = [left(node, "one", error=Fenced("not here")), left(node, "two")]
     await node.start()
     await world.mail("m1")
 
     await asyncio.sleep(3.0)
 
     assert node.log.said[-3:] == ["begin two", "end two", "turn m1"]
+
+
+async def test_what_is_unavailable_is_done_again_and_the_mail_comes_after_it(world: World) -> None:
+    node, tries = world.node("a"), iter([Unavailable("away"), Unavailable("away"), None])
+
+    async def work() -> None:
+        if (error := next(tries)) is not None:
+            raise error
+        node.log.said.append("done at last")
+
+    node.journal.left = [work]
+    await node.start()
+    await world.mail("m1")
+
+    await asyncio.sleep(10.0)
+
+    assert node.log.said[-2:] == ["done at last", "turn m1"]
+
+
+async def test_what_is_unavailable_for_good_holds_no_release_up(world: World) -> None:
+    node = world.node("a")
+    node.journal.left = [left(node, "one", takes_s=0.0, error=Unavailable("away"))]
+    await node.start()
+    await asyncio.sleep(60.0)
+    began_s = world.clock.elapsed_s()
+
+    await node.host.release_all()
+
+    assert world.clock.elapsed_s() - began_s < 1.0
+    assert node.log.said[-1] == "close tools"
 
 
 async def test_a_defect_in_it_leaves_the_seat_to_its_mail(world: World) -> None:
