@@ -110,6 +110,30 @@ class Bag:
 
         return self._changed(bench.hint, rest)
 
+    def told(self, bench: Bench) -> Bag:
+        """With a bench that somebody else met with; this very bag where it says nothing new of one of these keys.
+
+        It extends and never shortens, and counts as no failure of one's own: a record is read time and again.
+        """
+        slot = next((slot for slot in self.slots if slot.credential.hint == bench.hint), None)
+        if bench.provider_key != self.provider_key or slot is None or not slot.credential.secret:
+            return self
+        if slot.until is not None and slot.until >= bench.until:
+            return self
+        return self._changed(bench.hint, lambda each: replace(each, until=bench.until, reason=bench.reason))
+
+    def taking_over(self, before: Bag) -> Bag:
+        """With what ``before`` knows of the keys that both have; calls in flight are its own affair."""
+        known = {slot.credential.hint: slot for slot in before.slots}
+
+        def knowing(slot: _Slot) -> _Slot:
+            old = known.get(slot.credential.hint)
+            if old is None:
+                return slot
+            return replace(slot, until=old.until, reason=old.reason, auth_failures=old.auth_failures)
+
+        return replace(self, slots=tuple(knowing(slot) for slot in self.slots))
+
     def soonest(self, now: datetime) -> Bench | None:
         """The bench that ends first, where every key rests; ``None`` while one does not."""
         if not self.slots or any(not slot.rests(now) for slot in self.slots):

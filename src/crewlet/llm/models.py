@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from crewlet.base.clock import Clock
 from crewlet.base.errors import ConfigError, Problem
 from crewlet.base.fence import Resolve
-from crewlet.llm.bag import OnBench
+from crewlet.llm.bag import Bench, OnBench
 from crewlet.llm.chain import Chain
 from crewlet.llm.contract import Model
 from crewlet.llm.provider_config import ProviderConfig
@@ -44,6 +44,18 @@ class Models:
             raise ConfigError(Problem("providers.llm", "no model can be used", "set a key, or name another entry"))
         # A chain of one too: its end is a ChainExhausted like that of any other, and is told as a fallback to nobody.
         return Chain([self._entries[key] for key in dict.fromkeys(keys)])
+
+    def rest(self, bench: Bench) -> bool:
+        """Take a bench that somebody else met with; whether it was news to the entry that it is about."""
+        entry = self._entries.get(bench.provider_key)
+        return isinstance(entry, VendorModel) and entry.rest(bench)
+
+    def take_over(self, before: Models) -> None:
+        """Know of the keys of each entry what ``before`` knows of them: an entry's keys are the same by its name."""
+        for key, entry in self._entries.items():
+            known = before._entries.get(key)
+            if isinstance(entry, VendorModel) and isinstance(known, VendorModel):
+                entry.take_over(known)
 
     async def aclose(self) -> None:
         """Close every connection."""

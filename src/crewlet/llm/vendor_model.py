@@ -75,9 +75,14 @@ class VendorModel:
             finally:
                 self._bag = self._bag.returned(credential)
 
-    def rest(self, bench: Bench) -> None:
-        """Take a bench that a peer learned of: it extends one's own and never shortens it."""
-        self._bag = self._bag.benched(bench)
+    def rest(self, bench: Bench) -> bool:
+        """Take a bench that somebody else met with; whether it was news. It extends one's own, never shortens it."""
+        before, self._bag = self._bag, self._bag.told(bench)
+        return self._bag is not before
+
+    def take_over(self, before: VendorModel) -> None:
+        """Know what the model knows that held this entry until now: which keys rest, and how often each failed."""
+        self._bag = self._bag.taking_over(before._bag)
 
     async def _rest(self, bench: Bench) -> None:
         self._bag = self._bag.benched(bench)

@@ -35,6 +35,7 @@ from crewlet.node.company_in_force import (
     company_models,
 )
 from crewlet.node.company_parts import CompanySource, placed_seats, shared_server_specs
+from crewlet.node.key_cooldowns import KeyCooldowns
 from crewlet.node.mailboxes import ensure_mailboxes
 from crewlet.node.shared_tools import start_shared_tools
 from crewlet.node.turn_runner import TurnRunner
@@ -69,6 +70,7 @@ class ApplyingParts:
     in_force: CompanyInForce
     new_engine: Callable[[TurnConfig], TurnEngine]
     runner: TurnRunner
+    cooldowns: KeyCooldowns
     tools: ToolHost
     host: Host
     queue: EventQueue
@@ -177,7 +179,7 @@ class CompanyApplying:
 
         def read() -> tuple[LoadedCompany, CompanyModels]:
             loaded = company_of(source_of(document))
-            return loaded, company_models(self._source(loaded), self._parts.clock)
+            return loaded, company_models(self._source(loaded), self._parts.clock, self._parts.cooldowns.benched)
 
         return await asyncio.to_thread(read)
 
@@ -195,6 +197,7 @@ class CompanyApplying:
 
     def _swap(self, company: BuiltCompany, number: int) -> None:
         left = self._parts.in_force.company
+        self._parts.cooldowns.take_over(company.epoch.models)
         self._parts.in_force.company, self._parts.in_force.number = company, number
         self._tasks.start("retire", self._retire(left))
 
@@ -206,6 +209,7 @@ class CompanyApplying:
         except TimeoutError:
             _log.warning("company_retired_under_turns", company=left.source.organization.name)
         finally:
+            self._parts.cooldowns.retire(left.epoch.models)
             await left.epoch.models.aclose()
 
     async def _come_after(self, change: CompanyChange) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from crewlet.base.clock import Clock
 from crewlet.config import models_without_keys
-from crewlet.llm import Models, build_models
+from crewlet.llm import Models, OnBench, build_models
 from crewlet.node.company_parts import CompanySource, provider_configs, shared_server_specs, turn_config
 from crewlet.node.turn_runner import CompanyEpoch
 from crewlet.org import Organization
@@ -73,12 +73,13 @@ def built_company(
     return BuiltCompany(source, CompanyEpoch(source.organization, built.models, built.skipped, engine))
 
 
-def company_models(source: CompanySource, clock: Clock) -> CompanyModels:
+def company_models(source: CompanySource, clock: Clock, on_bench: OnBench) -> CompanyModels:
     """Build the models, which dials nobody, once all else that could be wrong with the company here was looked at.
 
-    Reads the files that the company names. Raises ``ConfigError``.
+    ``on_bench`` is told of each key that a vendor turns away. Reads the files that the company names. Raises
+    ``ConfigError``.
     """
     shared_server_specs(source)
     skipped = models_without_keys(source.organization, source.resolve)
-    models = build_models(provider_configs(source, skipped), resolve=source.resolve, clock=clock)
+    models = build_models(provider_configs(source, skipped), resolve=source.resolve, clock=clock, on_bench=on_bench)
     return CompanyModels(models, skipped)

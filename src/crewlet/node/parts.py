@@ -19,7 +19,18 @@ from crewlet.base.fence import Posture, ServingPosture
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
 from crewlet.config import NodeConfig, company_of, source_of
-from crewlet.coordination import MAILBOXES, POSITIONS, RATE, KvLeases, Leases, Mailboxes, RateValve, SeatPauses
+from crewlet.coordination import (
+    COOLDOWNS,
+    MAILBOXES,
+    POSITIONS,
+    RATE,
+    Cooldowns,
+    KvLeases,
+    Leases,
+    Mailboxes,
+    RateValve,
+    SeatPauses,
+)
 from crewlet.coordination.slots import CONFIG, DUTIES, EPOCHS, LEASES, STATUS
 from crewlet.inbox import TurnGate
 from crewlet.node.bring_up import bring_up_s, brought_up
@@ -33,6 +44,7 @@ from crewlet.node.duty_parts import CompanyRoster, Incarnation, NodeDuties, node
 from crewlet.node.fleet_company import FleetCompany, FleetCompanyParts
 from crewlet.node.fleet_reads import FleetReads
 from crewlet.node.ground import Ground, lay_ground
+from crewlet.node.key_cooldowns import KeyCooldowns
 from crewlet.node.liveness import Liveness
 from crewlet.node.mailboxes import ensure_mailboxes
 from crewlet.node.node_status import NodeStatusSource
@@ -121,7 +133,8 @@ async def assemble(
     Raises ``StartRefused``, ``ConfigError``, ``Unavailable``.
     """
     # The models first: what is wrong with the company is told before anything is started.
-    models = company_models(company, around.clock)
+    cooldowns = KeyCooldowns(config.node_id, around.clock)
+    models = company_models(company, around.clock, cooldowns.benched)
     stack.push_async_callback(models.models.aclose)
     tracer = await _tracer(config, around, stack)
     ground = await lay_ground(config, around.clock, around.ids, stack)
@@ -136,7 +149,7 @@ async def assemble(
         stack.push_async_callback(fleet_company.close)
         taken, number = await _taken_over(fleet_company, company, bring_up_s(config.stream))
         if taken is not company:
-            company, models = taken, company_models(taken, around.clock)
+            company, models = taken, company_models(taken, around.clock, cooldowns.benched)
     in_force = CompanyInForce(built_company(company, models, new_engine), number)
     stack.push_async_callback(in_force.close)
     colleagues = CompanyColleagues(in_force.organization)
@@ -160,6 +173,7 @@ async def assemble(
     await asyncio.gather(
         brought_up("mailboxes", mailboxes_ensured, within_s=bring_up_s(config.stream)),
         start_shared_tools(tools, shared_server_specs(in_force.source()), tasks),
+        _cooldowns_known(cooldowns, in_force, config, ground, stack),
     )
     leases = _leases(config, ground, around, stack)
     me = Incarnation(
@@ -217,6 +231,7 @@ async def assemble(
             in_force=in_force,
             new_engine=new_engine,
             runner=runner,
+            cooldowns=cooldowns,
             tools=tools,
             host=host,
             queue=ground.queue,
@@ -298,6 +313,16 @@ async def _taken_over(fleet: FleetCompany, own: CompanySource, within_s: float) 
     )
     loaded = await asyncio.to_thread(lambda: company_of(source_of(document, f"the fleet's company {active.epoch}")))
     return replace(own, organization=loaded.organization, document=document), active.epoch
+
+
+async def _cooldowns_known(
+    cooldowns: KeyCooldowns, company: CompanyInForce, config: NodeConfig, ground: Ground, stack: AsyncExitStack
+) -> None:
+    """The company's models know which keys rest. A node on its own shares none: there is no peer to tell (C-105)."""
+    cooldowns.take_over(company.epoch().models)
+    stack.push_async_callback(cooldowns.close)
+    if config.coordination != "local":
+        await cooldowns.share(Cooldowns(ground.stores[COOLDOWNS.name]))
 
 
 async def _tracer(config: NodeConfig, around: Surroundings, stack: AsyncExitStack) -> Tracer:

@@ -124,6 +124,7 @@ async def test_a_node_that_starts_learns_at_once_and_says_so(bucket: MemoryBucke
     assert told["remaining_s"] == pytest.approx(3000, abs=1)
 
 
+@pytest.mark.spec("C-096")
 @pytest.mark.virtual_time
 async def test_a_node_learns_within_fifteen_seconds_and_says_so_once(bucket: MemoryBucket) -> None:
     peer, node = Node(bucket), Node(bucket)

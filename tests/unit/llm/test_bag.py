@@ -105,6 +105,44 @@ def test_a_later_bench_extends_and_an_earlier_one_does_not_shorten() -> None:
         assert soonest.until == long.until
 
 
+def test_what_somebody_else_met_with_is_news_once_and_only_where_it_ends_later() -> None:
+    bag = a_bag("one")
+    hint = picked(bag).hint
+    long = Bench("smart", hint, NOW + timedelta(hours=2), FailureKind.AUTH)
+    short = Bench("smart", hint, NOW + timedelta(hours=1), FailureKind.AUTH)
+
+    told = bag.told(long)
+
+    assert told is not bag
+    assert told.pick(NOW + timedelta(minutes=119)) is None
+    assert told.told(long) is told
+    assert told.told(short) is told
+    assert bag.told(Bench("fast", hint, NOW + timedelta(hours=2), FailureKind.AUTH)) is bag
+    assert bag.told(Bench("smart", "0123456789ab", NOW + timedelta(hours=2), FailureKind.AUTH)) is bag
+
+
+def test_what_somebody_else_met_with_makes_ones_own_next_failure_no_repeat() -> None:
+    bag, until = a_bag("one"), NOW + timedelta(hours=1)
+    told = bag.told(Bench("smart", picked(bag).hint, until, FailureKind.AUTH))
+
+    assert (bench(told, FailureKind.AUTH, now=until).until - until).total_seconds() == 300
+
+
+def test_a_bag_takes_over_what_another_knew_of_the_keys_that_both_have() -> None:
+    before = a_bag("one", "two")
+    failed = bench(before, FailureKind.AUTH)
+    before = before.lent(picked(before)).benched(failed)
+
+    after = a_bag("three", "one").taking_over(before)
+
+    assert picked(after).secret == "three"
+    assert picked(after.lent(picked(after))).secret == "three", "the other one rests"
+    later = failed.until
+    again = after.bench_for(picked(a_bag("one")), FailureKind.AUTH, later)
+    assert again is not None
+    assert (again.until - later).total_seconds() == 600
+
+
 def test_the_soonest_end_is_named_once_every_key_rests() -> None:
     bag = a_bag("one", "two")
     one_rests = bag.benched(bench(bag, FailureKind.RATE_LIMITED))
@@ -130,6 +168,10 @@ def test_the_same_key_twice_counts_once() -> None:
     assert bag.benched(bench(bag, FailureKind.RATE_LIMITED)).pick(NOW) is None
 
 
-def test_a_cooldown_below_the_floor_is_refused() -> None:
+@pytest.mark.spec("C-097")
+@pytest.mark.parametrize("field", ["rate_limit_seconds", "auth_seconds"])
+def test_a_cooldown_below_the_floor_is_refused(field: str) -> None:
+    assert getattr(Cooldowns(**{field: 60}), field) == 60
+
     with pytest.raises(ValueError, match="below the floor"):
-        Cooldowns(rate_limit_seconds=59)
+        Cooldowns(**{field: 59})

@@ -31,9 +31,14 @@ class CooldownPull:
 
     async def run(self) -> None:
         """Pull at once and every ``limits.COOLDOWNS_PULLED_EVERY_S`` from then on, until cancelled."""
+        await self.pull()
+        await self.keep()
+
+    async def keep(self) -> None:
+        """The same for whoever has pulled by itself: the next pull comes an interval later."""
         while True:
-            await self.pull()
             await asyncio.sleep(limits.COOLDOWNS_PULLED_EVERY_S)
+            await self.pull()
 
     async def pull(self) -> None:
         """Pull once. Where the store cannot be read, nothing happens but a line in the log (C-100)."""
