@@ -40,14 +40,18 @@ class ModelHold:
 
     async def refuses(self, handle: str) -> Defer | None:
         """Why no turn of the seat can run, its inbox held by then; ``None`` where the company has a model."""
-        if self._company().models:
-            return None
-        try:
-            await self._hold(handle)
-        except Unavailable as error:
-            # The delivery is handed back all the same; the next one tries the hold again.
-            _log.warning("seat_not_held_without_model", seat=handle, error=str(error))
-        return Defer("the company configures no model (providers.llm)")
+        while not self._company().models:
+            try:
+                await self._hold(handle)
+                if self._company().models:
+                    # Another document has come into force meanwhile, and lifted what was not there yet.
+                    await self._holds.lift(handle, NO_MODEL)
+                    continue
+            except Unavailable as error:
+                # The delivery is handed back all the same; the next one tries the hold again.
+                _log.warning("seat_not_held_without_model", seat=handle, error=str(error))
+            return Defer("the company configures no model (providers.llm)")
+        return None
 
     async def company_changed(self) -> None:
         """Another document is in force: whoever waited for a model works, or nobody does any more."""

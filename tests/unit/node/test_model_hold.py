@@ -14,7 +14,7 @@ from crewlet.inbox import partition_of
 from crewlet.node.model_hold import NO_MODEL, ModelHold
 from crewlet.node.seat_holds import SeatHolds
 from crewlet.org import Organization
-from crewlet.queue import Defer, inbox_of
+from crewlet.queue import Defer, Subscription, inbox_of
 from crewlet.testing import VirtualClock, wait_until
 from tests.unit.inbox.inbox_kit import Node, event
 from tests.unit.node.companies import acme
@@ -25,12 +25,23 @@ INBOX = inbox_of("ceo")
 WITHOUT = acme(providers={"llm": {}})
 
 
+class Queue(MemoryQueue):
+    """Takes its time over a hold."""
+
+    holds_after_s = 0.0
+
+    async def hold(self, subscription: Subscription, name: str) -> None:
+        await asyncio.sleep(self.holds_after_s)
+        await super().hold(subscription, name)
+
+
 class SeatHere:
     """The ceo's seat on one node, of a company that may change."""
 
-    def __init__(self, broker: MemoryBroker, company: Organization) -> None:
+    def __init__(self, broker: MemoryBroker, company: Organization, *, holds_after_s: float = 0) -> None:
         self.company = company
-        self.queue = MemoryQueue(broker, node="one")
+        self.queue = Queue(broker, node="one")
+        self.queue.holds_after_s = holds_after_s
         self.holds = SeatHolds(self.queue)
         self.model_hold = ModelHold(lambda: self.company, self.holds, self.queue, lambda _: 7)
         self.node = Node(MemoryBucket(LEDGER, VirtualClock()), holds=self.model_hold)
@@ -125,6 +136,21 @@ async def test_a_hold_that_the_queue_refuses_defers_all_the_same(broker: MemoryB
         outcome = await seat.model_hold.refuses("ceo")
 
     assert isinstance(outcome, Defer)
+
+
+async def test_a_model_that_comes_while_the_hold_is_being_taken_leaves_none_behind(broker: MemoryBroker) -> None:
+    """Lifted before it was there, it would stand for ever."""
+    seat = SeatHere(broker, WITHOUT, holds_after_s=1)
+    await seat.attach(held=False)
+    taking = asyncio.create_task(seat.model_hold.refuses("ceo"))
+    await asyncio.sleep(0.5)
+
+    await seat.apply(acme())
+    refused = await taking
+    await seat.queue.publish(INBOX.topic, event())
+
+    await seat.works(1)
+    assert refused is None
 
 
 async def test_another_hold_stands_when_this_one_is_lifted(broker: MemoryBroker) -> None:
