@@ -50,6 +50,7 @@ CATEGORIES: Final[dict[str, Category]] = {
     "llm_unavailable": Category.SYSTEM,
     "prompt.size": Category.SYSTEM,
     "provider_fallback": Category.SYSTEM,
+    "subagent_batched": Category.SYSTEM,
     "turn.guard_breach": Category.SYSTEM,
     "inbound_delivery": Category.WEBHOOK,
 }

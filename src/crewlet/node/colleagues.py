@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from crewlet.org import Organization, Seat
 from crewlet.tools import Colleague
-from crewlet.turns import CompanyBrief, SeatBrief
+from crewlet.turns import CompanyBrief, SeatBrief, WorkerBrief
 
-__all__ = ["CompanyColleagues", "company_brief", "seat_brief"]
+__all__ = ["CompanyColleagues", "company_brief", "seat_brief", "worker_briefs"]
 
 
 class CompanyColleagues:
@@ -55,6 +55,22 @@ def seat_brief(company: Organization, seat: Seat) -> SeatBrief:
         team=tuple(_line(other) for other in others if other.kind == "agent"),
         human_colleagues=tuple(_line(other) for other in others if other.kind == "human"),
     )
+
+
+def worker_briefs(company: Organization, seat: Seat, usable: Collection[str]) -> list[WorkerBrief]:
+    """The workers that the seat may use; one whose model is left out for want of a key has the seat's own."""
+    return [
+        WorkerBrief(
+            name=template.name,
+            description=template.description,
+            system_prompt=template.system_prompt,
+            tools=template.tools,
+            model=template.model if template.model in usable else "",
+            max_turns=template.max_turns,
+            output=template.output,
+        )
+        for template in (company.workers[name] for name in seat.workers)
+    ]
 
 
 def _colleague(company: Organization, seat: Seat) -> Colleague:

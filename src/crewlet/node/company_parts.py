@@ -13,7 +13,7 @@ from crewlet.llm import Cooldowns, ProviderConfig
 from crewlet.org import Organization, Seat, ToolServer, variable_names
 from crewlet.seats import PlacedSeat, Placement
 from crewlet.tools import HintOverrides, ToolServerSpec
-from crewlet.turns import TurnConfig
+from crewlet.turns import DelegationConfig, TurnConfig
 
 __all__ = [
     "CompanySource",
@@ -51,7 +51,7 @@ def placed_seats(organization: Organization) -> list[PlacedSeat]:
 
 def turn_config(organization: Organization) -> TurnConfig:
     """How far the company lets a turn go."""
-    bounds = organization.turn_limits
+    bounds, workers = organization.turn_limits, organization.delegation
     return TurnConfig(
         max_iterations=bounds.max_iterations,
         max_tool_rounds=bounds.max_tool_rounds,
@@ -59,6 +59,16 @@ def turn_config(organization: Organization) -> TurnConfig:
         extension_enabled=bounds.extension_enabled,
         execute_max_tool_rounds_ceiling=bounds.execute_max_tool_rounds_ceiling,
         extension_round_step=bounds.extension_round_step,
+        delegation=DelegationConfig(
+            max_parallel=workers.max_parallel,
+            max_tasks_per_call=workers.max_tasks_per_call,
+            max_turns=workers.max_turns,
+            max_turns_ceiling=workers.max_turns_ceiling,
+            budget_fraction=workers.budget_fraction,
+            min_tokens_per_task=workers.min_tokens_per_task,
+            task_timeout_s=workers.task_timeout_s,
+            call_timeout_s=workers.call_timeout_s,
+        ),
     )
 
 

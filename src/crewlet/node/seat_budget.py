@@ -23,7 +23,7 @@ from crewlet.coordination import (
 from crewlet.org import Organization, Seat, TokenBudget
 from crewlet.turns import RefusedWindow
 
-__all__ = ["SeatBudget", "ceilings_of", "full_windows", "refused_windows", "seat_budget", "zone_of"]
+__all__ = ["SeatBudget", "ceilings_of", "full_windows", "refused_windows", "rooms_in", "seat_budget", "zone_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +64,12 @@ def zone_of(company: Organization) -> ZoneInfo:
 def ceilings_of(budget: TokenBudget) -> Ceilings:
     """The ceilings as the counters take them."""
     return Ceilings(day=budget.day, week=budget.week, month=budget.month)
+
+
+def rooms_in(record: BudgetRecord, ceilings: Ceilings) -> list[int]:
+    """What each capped window of a counter has left."""
+    capped = ((ceilings.of(period), record.slot(period).used) for period in Period)
+    return [ceiling - used for ceiling, used in capped if ceiling is not None]
 
 
 def full_windows(record: BudgetRecord, ceilings: Ceilings, windows: Windows) -> tuple[RefusedWindow, ...]:

@@ -11,7 +11,7 @@ from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.errors import Unavailable
 from crewlet.coordination import Budgets, Spend, Windows
-from crewlet.node.seat_budget import SeatBudget, full_windows, refused_windows, seat_budget
+from crewlet.node.seat_budget import SeatBudget, full_windows, refused_windows, rooms_in, seat_budget
 from crewlet.org import Organization
 from crewlet.turns import BudgetExhausted, Meter, NoMeter, RefusedWindow, Spent
 
@@ -67,6 +67,20 @@ class TurnMeter:
         if refused:
             self._on_refused(refused)
             raise BudgetExhausted(refused)
+
+    async def remaining(self) -> int | None:
+        """Of the capped windows, what the one with the least room has left; ``None`` where none is or can be read."""
+        windows = self._budget.windows(self._clock.now())
+        rooms: list[int] = []
+        try:
+            async with asyncio.timeout(limits.BUDGET_READ_WAIT_S):
+                for scope, ceilings in self._budget.capped:
+                    record = self._budgets.last_known(scope, windows) or await self._budgets.spent(scope, windows)
+                    rooms += rooms_in(record, ceilings)
+        except (Unavailable, TimeoutError) as unread:
+            _log.info("budget_unread_before_call", agent_id=self._budget.agent_id, error=str(unread))
+            return None
+        return max(min(rooms), 0) if rooms else None
 
     async def charge(self, spent: Spent, check: Callable[[], None]) -> None:
         """Count a reply. Raises ``BudgetExhausted``, ``Unavailable``, ``Fenced``."""

@@ -12,7 +12,7 @@ from crewlet.base.errors import Unavailable
 from crewlet.base.fence import Fence
 from crewlet.inbox import Decision, Trigger, TurnJournal, TurnOutcome
 from crewlet.llm import Models
-from crewlet.node.colleagues import company_brief, seat_brief
+from crewlet.node.colleagues import company_brief, seat_brief, worker_briefs
 from crewlet.node.steering import Steering
 from crewlet.node.turn_meter import TurnMeters
 from crewlet.org import Organization, Phase
@@ -47,6 +47,10 @@ class CompanyEpoch:
             executor=self.models.for_chain(chain(seat, Phase.EXECUTE, skipped=self.skipped)),
             reviewer=self.models.for_chain(chain(seat, Phase.REVIEW, skipped=self.skipped)),
             judge=self.models.for_chain(chain(seat, Phase.JUDGE, skipped=self.skipped)),
+            subagent=self.models.for_chain(chain(seat, Phase.SUBAGENT, skipped=self.skipped)),
+            workers={brief.name: brief for brief in worker_briefs(self.organization, seat, self.models.keys)},
+            model_keys=self.models.keys,
+            model_named=lambda key: self.models.for_chain([key]),
             tools=tools,
         )
 

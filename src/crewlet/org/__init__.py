@@ -9,6 +9,7 @@ from crewlet.org.model_entries import ModelEntry, ModelPick, Phase, SkippedModel
 from crewlet.org.names import AGENT_NAMESPACE, UnitKey, agent_id_for, is_handle, mint
 from crewlet.org.organization import NotificationLimits, Organization, TurnLimits
 from crewlet.org.organize import organize
+from crewlet.org.output_schema import output_problems
 from crewlet.org.rules import company_problems
 from crewlet.org.seats import Seat, SeatKind, SeatPlacement, Unit
 from crewlet.org.token_budget import TokenBudget
@@ -20,12 +21,14 @@ from crewlet.org.variable_references import (
     variable_names,
     with_values,
 )
+from crewlet.org.workers import DelegationLimits, WorkerTemplate
 
 __all__ = [
     "AGENT_NAMESPACE",
     "NOT_SUPPORTED_YET",
     "VARIABLE_REFERENCE",
     "CompanyDocument",
+    "DelegationLimits",
     "DocumentPart",
     "Later",
     "ModelEntry",
@@ -48,6 +51,7 @@ __all__ = [
     "TurnLimits",
     "Unit",
     "UnitKey",
+    "WorkerTemplate",
     "agent_id_for",
     "company_problems",
     "credential_in_url",
@@ -57,6 +61,7 @@ __all__ = [
     "mint",
     "model_chain",
     "organize",
+    "output_problems",
     "refused",
     "skipped_models",
     "variable_names",

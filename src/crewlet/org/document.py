@@ -15,6 +15,7 @@ from crewlet.org.document_role import RoleDocument
 from crewlet.org.document_tool_servers import ToolServerDocument
 from crewlet.org.document_turn_engine import TurnEngineDocument
 from crewlet.org.document_unit import UnitDocument
+from crewlet.org.document_workers import WorkerDocument
 
 __all__ = ["CompanyDocument"]
 
@@ -67,10 +68,11 @@ class CompanyDocument(DocumentPart):
     and loops alone; bursts are what gathering is for."""
     token_budget: TokenBudgetDocument = TokenBudgetDocument()
     """What all its agents together may spend."""
+    workers: dict[str, WorkerDocument] = Field(default_factory=dict[str, WorkerDocument])
+    """What agents hand parts of their work to, by name."""
     learning: Annotated[object, Later()] = None
     scheduling: Annotated[object, Later()] = None
     knowledge: Annotated[object, Later()] = None
     tracker: Annotated[object, Later()] = None
     integrations: Annotated[object, Later()] = None
-    workers: Annotated[object, Later()] = None
     skill_variables: Annotated[object, Later()] = None

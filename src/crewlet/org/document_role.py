@@ -40,7 +40,8 @@ class ModelPickDocument(DocumentPart):
     default: Chain = ()
     """Used wherever no other line says more."""
     review: Chain = ()
-    subagent: Annotated[object, Later()] = None
+    subagent: Chain = ()
+    """Its workers'."""
     auxiliary: Annotated[object, Later()] = None
     judge: Chain = ()
     """Says whether an execution that is out of model calls gets more."""
@@ -108,7 +109,8 @@ class RoleDocument(DocumentPart):
     """A key of ``providers.llm``, a list of keys (a fallback chain), or a mapping by phase."""
     llm_review: Chain = ()
     """Overrides ``llm.review``."""
-    llm_subagent: Annotated[object, Later()] = None
+    llm_subagent: Chain = ()
+    """Overrides ``llm.subagent``."""
     llm_auxiliary: Annotated[object, Later()] = None
     llm_judge: Chain = ()
     """Overrides ``llm.judge``."""
@@ -123,7 +125,8 @@ class RoleDocument(DocumentPart):
     project: Annotated[object, Later()] = None
     space: Annotated[object, Later()] = None
     unit: Annotated[object, Later()] = None
-    workers: Annotated[object, Later()] = None
+    workers: Texts = ()
+    """Agents only: the workers that it may use, by name. Empty: all of them."""
     sandbox: Annotated[object, Later()] = None
     schedules: Annotated[object, Later()] = None
     learning_enabled: Annotated[object, Later()] = None

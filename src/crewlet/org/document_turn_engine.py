@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from crewlet.org.document_part import DocumentPart, Later
+from crewlet.org.document_workers import DelegationDocument
 
 __all__ = ["TurnEngineDocument"]
 
@@ -29,5 +30,6 @@ class TurnEngineDocument(DocumentPart):
     extension_round_step: Annotated[int, Field(ge=1)] = 8
     """The most model calls that are granted at once."""
     onboarding_max_tool_rounds_ceiling: Annotated[object, Later(20)] = 20
-    delegation: Annotated[object, Later()] = None
+    delegation: DelegationDocument = DelegationDocument()
+    """How much an agent may hand to workers."""
     conversation_session: Annotated[object, Later()] = None

@@ -13,6 +13,7 @@ from crewlet.org.names import UnitKey, agent_id_for
 from crewlet.org.seats import Seat, Unit
 from crewlet.org.token_budget import TokenBudget
 from crewlet.org.tool_servers import ToolServer
+from crewlet.org.workers import DelegationLimits, WorkerTemplate
 
 __all__ = ["NotificationLimits", "Organization", "TurnLimits"]
 
@@ -57,6 +58,8 @@ class Organization:
     turn_limits: TurnLimits
     notifications: NotificationLimits
     token_budget: TokenBudget
+    workers: Mapping[str, WorkerTemplate]
+    delegation: DelegationLimits
     dangling: tuple[Problem, ...] = ()
     _by_handle: Mapping[Handle, Seat] = field(init=False, repr=False, compare=False)
     _by_agent_id: Mapping[AgentId, Seat] = field(init=False, repr=False, compare=False)

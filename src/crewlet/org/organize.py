@@ -12,6 +12,8 @@ from crewlet.org.document_budget import TokenBudgetDocument
 from crewlet.org.document_providers import ModelEntryDocument
 from crewlet.org.document_role import RoleDocument
 from crewlet.org.document_tool_servers import ToolServerDocument
+from crewlet.org.document_turn_engine import TurnEngineDocument
+from crewlet.org.document_workers import DelegationDocument, WorkerDocument
 from crewlet.org.model_entries import ModelEntry, ModelPick, Phase, vendor_keys
 from crewlet.org.names import UnitKey, agent_id_for
 from crewlet.org.organization import NotificationLimits, Organization, TurnLimits
@@ -21,6 +23,7 @@ from crewlet.org.seats import Seat, SeatPlacement, Unit
 from crewlet.org.token_budget import TokenBudget
 from crewlet.org.tool_servers import ToolHints, ToolServer
 from crewlet.org.walk import Chart, PlacedRole, PlacedUnit, chart_of
+from crewlet.org.workers import DelegationLimits, WorkerTemplate
 
 __all__ = ["organize"]
 
@@ -41,7 +44,7 @@ def organize(document: CompanyDocument) -> Organization:
         vision=document.vision,
         timezone=document.timezone,
         policies=document.policies,
-        seats=tuple(_seat(document.name, role, relations) for role in chart.roles),
+        seats=tuple(_seat(document, role, relations) for role in chart.roles),
         units=tuple(_unit(chart, unit, relations) for unit in chart.units),
         models=MappingProxyType({key: _model(key, entry) for key, entry in document.providers.llm.items()}),
         tool_servers=tuple(_tool_server(server) for server in document.mcp_servers),
@@ -59,18 +62,20 @@ def organize(document: CompanyDocument) -> Organization:
             a_second_max=document.notification_rate_limit,
         ),
         token_budget=_token_budget(document.token_budget),
+        workers=MappingProxyType({name: _worker(name, each, engine) for name, each in document.workers.items()}),
+        delegation=_delegation(engine.delegation),
         dangling=relations.dangling,
     )
 
 
-def _seat(company: str, role: PlacedRole, relations: Relations) -> Seat:
+def _seat(document: CompanyDocument, role: PlacedRole, relations: Relations) -> Seat:
     written = role.written
     return Seat(
         handle=role.handle,
         name=written.name,
         kind=written.kind,
         unit=None if role.unit is None else role.unit.key,
-        agent_id=agent_id_for(company, role.handle) if role.is_agent else None,
+        agent_id=agent_id_for(document.name, role.handle) if role.is_agent else None,
         goal=written.goal,
         backstory=written.backstory,
         responsibilities=written.responsibilities,
@@ -82,7 +87,33 @@ def _seat(company: str, role: PlacedRole, relations: Relations) -> Seat:
         models=_pick(written),
         placement=SeatPlacement(written.placement.node, tuple(sorted(written.placement.labels.items()))),
         token_budget=_token_budget(written.token_budget),
+        workers=(written.workers or tuple(document.workers)) if role.is_agent else (),
         mcp_env=_mcp_env(role),
+    )
+
+
+def _worker(name: str, written: WorkerDocument, engine: TurnEngineDocument) -> WorkerTemplate:
+    return WorkerTemplate(
+        name=name,
+        description=written.description,
+        system_prompt=written.system_prompt,
+        tools=written.tools,
+        model=written.model,
+        max_turns=written.max_turns or engine.delegation.max_turns,
+        output=MappingProxyType(written.output),
+    )
+
+
+def _delegation(written: DelegationDocument) -> DelegationLimits:
+    return DelegationLimits(
+        max_parallel=written.max_parallel,
+        max_tasks_per_call=written.max_tasks_per_call,
+        max_turns=written.max_turns,
+        max_turns_ceiling=written.max_turns_ceiling,
+        budget_fraction=written.budget_fraction,
+        min_tokens_per_task=written.min_tokens_per_task,
+        task_timeout_s=written.task_timeout_seconds,
+        call_timeout_s=written.call_timeout_seconds,
     )
 
 
@@ -95,6 +126,7 @@ def _pick(written: RoleDocument) -> ModelPick:
     chains = {
         Phase.REVIEW: written.llm_review or written.llm.review,
         Phase.JUDGE: written.llm_judge or written.llm.judge,
+        Phase.SUBAGENT: written.llm_subagent or written.llm.subagent,
     }
     return ModelPick(written.llm.default, MappingProxyType({phase: chain for phase, chain in chains.items() if chain}))
 

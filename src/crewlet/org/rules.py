@@ -8,6 +8,7 @@ from crewlet.org.rules_identity import identity_problems
 from crewlet.org.rules_models import model_problems
 from crewlet.org.rules_people import people_problems
 from crewlet.org.rules_tool_servers import tool_server_problems
+from crewlet.org.rules_workers import worker_problems
 from crewlet.org.walk import chart_of
 
 __all__ = ["company_problems"]
@@ -21,4 +22,5 @@ def company_problems(document: CompanyDocument) -> tuple[Problem, ...]:
         *people_problems(chart),
         *model_problems(document, chart),
         *tool_server_problems(document, chart),
+        *worker_problems(document, chart),
     )

@@ -57,8 +57,10 @@ def _named(path: str, written: RoleDocument, known: list[str]) -> Iterator[Probl
         "llm": pick.default,
         "llm.judge": pick.judge,
         "llm.review": pick.review,
+        "llm.subagent": pick.subagent,
         "llm_judge": written.llm_judge,
         "llm_review": written.llm_review,
+        "llm_subagent": written.llm_subagent,
     }
     for field, chain in chains.items():
         for key in chain:

@@ -18,9 +18,11 @@ _AGENTS_ONLY: Final = (
     "llm",
     "llm_judge",
     "llm_review",
+    "llm_subagent",
     "mcp_env",
     "placement",
     "token_budget",
+    "workers",
 )
 _HUMANS_ONLY: Final = ("availability", "contact")
 _LITERAL_OR_REFERENCE: Final = re.compile(rf"[^${{}}]+|{VARIABLE_REFERENCE}")

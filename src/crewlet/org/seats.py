@@ -29,7 +29,8 @@ class Seat:
     """One seat, an agent's or a human's, with what its unit hands down already merged in.
 
     ``manages`` is resolved: explicit entries expanded, then those that it manages as a lead. ``agent_id`` is ``None``
-    for a human. ``contact`` holds only the identities given. ``mcp_env`` keeps its ``${VAR}`` references.
+    for a human. ``contact`` holds only the identities given. ``workers`` are the templates that it may use. ``mcp_env``
+    keeps its ``${VAR}`` references.
     """
 
     handle: Handle
@@ -48,6 +49,7 @@ class Seat:
     models: ModelPick
     placement: SeatPlacement
     token_budget: TokenBudget
+    workers: tuple[str, ...]
     mcp_env: Mapping[str, Mapping[str, str]] = field(repr=False)
 
     @property

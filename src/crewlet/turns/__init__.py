@@ -1,14 +1,15 @@
 """The turn engine: from a trigger, through phases and rounds, to an outcome. Knows nothing of leases and queues."""
 
-from crewlet.turns.config import TurnConfig
+from crewlet.turns.config import DelegationConfig, TurnConfig
 from crewlet.turns.engine import TurnEngine
 from crewlet.turns.meter import BudgetExhausted, Meter, NoMeter, RefusedWindow, Spent
 from crewlet.turns.notes import NoteBox
-from crewlet.turns.setup import CompanyBrief, SeatBrief, ToolSurface, TurnSetup
+from crewlet.turns.setup import CompanyBrief, SeatBrief, ToolSurface, TurnSetup, WorkerBrief
 
 __all__ = [
     "BudgetExhausted",
     "CompanyBrief",
+    "DelegationConfig",
     "Meter",
     "NoMeter",
     "NoteBox",
@@ -19,4 +20,5 @@ __all__ = [
     "TurnConfig",
     "TurnEngine",
     "TurnSetup",
+    "WorkerBrief",
 ]

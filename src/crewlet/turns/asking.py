@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from crewlet.events.types import ProviderFallback
-from crewlet.inbox import Note
+from crewlet.inbox import Note, RecordedReply
 from crewlet.llm import ChainExhausted, FailureKind, Fallback, ModelFailure, ModelReply, ModelRequest, UserMessage
 from crewlet.turns.conversation import Conversation
 from crewlet.turns.live_view import LiveView
@@ -42,7 +42,8 @@ class Asking:
         if recorded is not None:
             self._conversation.was_shown(recorded.shown)
             self._record.user = self._conversation.first
-            reply, number, is_charged = recorded.reply, recorded.number, not recorded.is_last
+            reply, number = recorded.reply, recorded.number
+            is_charged = not self._may_be_uncharged(recorded, round_num)
             self._scope.notes.restore(recorded.notes)
             self._record.add_steers(recorded.notes, round_num)
             self._keep(reply, round_num, duration_ms=0)
@@ -57,6 +58,12 @@ class Asking:
         if not is_charged:
             await self._charge(reply, number)
         return reply
+
+    def _may_be_uncharged(self, recorded: RecordedReply, round_num: int) -> bool:
+        """Whether the process may have ended before the charge; beside other workers, each one's last may be."""
+        if self._scope.worker:
+            return self._scope.journal.reply_at(self._plan.path, round_num + 1) is None
+        return recorded.is_last
 
     async def _read_notes(self, round_num: int) -> tuple[Note, ...]:
         """Show the model what people told the turn; its first round shows what earlier phases have read as well.
@@ -94,12 +101,13 @@ class Asking:
         started_at, started_s = scope.clock.now(), scope.clock.elapsed_s()
         try:
             with scope.tracer.child("llm.round", self._record.trace, round=round_num) as span:
-                async with asyncio.timeout(scope.config.model_call_backstop_s):
+                async with asyncio.timeout(scope.within_s(scope.config.model_call_backstop_s)):
                     reply = await plan.model.complete(
                         request, on_delta=live.add if plan.streams else None, on_fallback=handed_over.append
                     )
                 span.note(model=reply.model, provider=reply.provider_key)
         except TimeoutError as late:
+            scope.check()
             key = self._record.provider_key
             raise ModelFailure(FailureKind.TIMEOUT, "the model did not answer in time", provider_key=key) from late
         except (ChainExhausted, ModelFailure):

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from crewlet.base import limits
 
-__all__ = ["TurnConfig"]
+__all__ = ["DelegationConfig", "TurnConfig"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelegationConfig:
+    """The bounds of the workers of one call; ``max_turns`` are a worker's model calls where nothing else is said."""
+
+    max_parallel: int = 3
+    max_tasks_per_call: int = 8
+    max_turns: int = 20
+    max_turns_ceiling: int = 40
+    budget_fraction: float = 0.2
+    min_tokens_per_task: int = 500
+    task_timeout_s: float = 300.0
+    call_timeout_s: float = 900.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +34,7 @@ class TurnConfig:
     extension_enabled: bool = True
     execute_max_tool_rounds_ceiling: int = 48
     extension_round_step: int = 8
+    delegation: DelegationConfig = field(default_factory=DelegationConfig)
     correctives_max: int = limits.FINISHING_CORRECTIVES_MAX
     model_call_backstop_s: float = limits.MODEL_CALL_BACKSTOP_S
     tool_call_backstop_s: float = limits.TOOL_CALL_BACKSTOP_S

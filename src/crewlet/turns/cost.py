@@ -22,6 +22,9 @@ class Cost:
         """With one more reply, of unknown price where that is ``None``."""
         return Cost(self.usd + (cost_usd or 0.0), self.replies + 1, self.known and cost_usd is not None)
 
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.usd + other.usd, self.replies + other.replies, self.known and other.known)
+
     @property
     def said(self) -> float | None:
         """The sum as it is told: ``None`` where it is not known, or where nothing was asked for."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from crewlet.events.types import TurnGuardBreach
 from crewlet.inbox import Decision, Opening, Reply
+from crewlet.tools import Tool
+from crewlet.turns.builtin_delegate import Delegate
 from crewlet.turns.builtin_submit_review import ReviewDecision, SubmitReview
 from crewlet.turns.builtin_submit_work import SubmitWork, WorkOutcome, WorkSubmission
 from crewlet.turns.builtin_tool_discovery import ActivateTool, ListServerTools
@@ -89,7 +91,10 @@ class Iterations:
             system=self._prompts[EXECUTE],
             user=executor_message(scope.trigger, self._prior, now=scope.clock.now(), owed=self._owed),
             toolbox=Toolbox(
-                work, [*discovery, *setup.tools.builtins()], surface=setup.tools, activated=scope.activated
+                work,
+                [*discovery, *self._delegate(iteration), *setup.tools.builtins()],
+                surface=setup.tools,
+                activated=scope.activated,
             ),
             max_rounds=scope.config.max_tool_rounds,
             streams=True,
@@ -105,6 +110,12 @@ class Iterations:
         submission = work.submission or WorkSubmission(outcome=WorkOutcome.INCOMPLETE, summary=end.text)
         await scope.close_phase(PhaseClosing(decision=str(submission.outcome), rescued=rescued))
         return submission, record
+
+    def _delegate(self, iteration: int) -> list[Tool]:
+        scope, setup = self._scope, self._setup
+        if setup.subagent is None:
+            return []
+        return [Delegate(scope, setup, setup.subagent, phase=EXECUTE, iteration=iteration)]
 
     def _extension(self) -> Extension | None:
         config, judge = self._scope.config, self._setup.judge

@@ -63,6 +63,10 @@ class Meter(Protocol):
         """
         ...
 
+    async def remaining(self) -> int | None:
+        """The tokens that the fullest window has left; ``None`` where nothing limits them, or nobody can tell."""
+        ...
+
     async def charge(self, spent: Spent, check: Callable[[], None]) -> None:
         """Count a reply that has arrived, company then seat, in the windows current now; ``check`` is the fence.
 
@@ -77,6 +81,10 @@ class NoMeter:
 
     async def admit(self) -> None:
         """Always."""
+
+    async def remaining(self) -> int | None:
+        """No limit."""
+        return None
 
     async def charge(self, spent: Spent, check: Callable[[], None]) -> None:
         """Nothing is counted."""

@@ -73,7 +73,7 @@ class Phase:
         await self._open()
         state = RoundState(1, self._plan.max_rounds, self._scope.config.correctives_max)
         while True:
-            self._scope.fence.check()
+            self._scope.check()
             reply = await self._asking.reply(state.round_num)
             step = after_reply(reply, state)
             if step is Step.STOP:

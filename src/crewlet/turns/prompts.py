@@ -10,6 +10,7 @@ from crewlet.turns.builtin_submit_review import SUBMIT_REVIEW
 from crewlet.turns.builtin_submit_work import SUBMIT_WORK
 from crewlet.turns.builtin_tool_discovery import ACTIVATE_TOOL, LIST_SERVER_TOOLS
 from crewlet.turns.setup import TurnSetup
+from crewlet.turns.worker_surface import DELEGATE
 
 __all__ = ["corrective", "executor_system", "extension_message", "note_message", "reviewer_system"]
 
@@ -79,6 +80,8 @@ def _executor_sections(setup: TurnSetup) -> Iterator[tuple[str, str]]:
     yield "Your team", _bullets(seat.team)
     yield "Human colleagues", _bullets(seat.human_colleagues)
     yield "Your turn", _YOUR_TURN
+    if setup.subagent is not None:
+        yield "Workers", _bullets([f"{each.name}: {each.description}" for each in setup.workers.values()])
     yield "Available tools", _tools(setup)
 
 
@@ -88,8 +91,9 @@ def note_message(note: Note) -> str:
 
 
 def _tools(setup: TurnSetup) -> str:
+    delegate = [] if setup.subagent is None else [DELEGATE]
     builtin = [tool.row.name for tool in setup.tools.builtins()]
-    lines = ["Built in: " + ", ".join(f"`{name}`" for name in [SUBMIT_WORK, *builtin])]
+    lines = ["Built in: " + ", ".join(f"`{name}`" for name in [SUBMIT_WORK, *delegate, *builtin])]
     servers = [f"`{each.name}`" + (" (does not serve now)" if each.failed else "") for each in setup.tools.servers()]
     if servers:
         lines.append("Tool servers: " + ", ".join(servers))

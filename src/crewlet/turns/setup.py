@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from crewlet.tools import ServerSummary, Tool, ToolRow
 from crewlet.turns.meter import Meter, NoMeter
 from crewlet.turns.notes import NoteBox
 
-__all__ = ["CompanyBrief", "SeatBrief", "ToolSurface", "TurnSetup"]
+__all__ = ["CompanyBrief", "SeatBrief", "ToolSurface", "TurnSetup", "WorkerBrief"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +62,38 @@ class ToolSurface(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerBrief:
+    """A kind of worker that the seat may use. An empty ``model`` is the seat's own, an empty ``output`` the usual."""
+
+    name: str
+    description: str
+    system_prompt: str
+    tools: tuple[str, ...] = ()
+    model: str = ""
+    max_turns: int = 20
+    output: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+def _no_model(key: str) -> Model:
+    raise KeyError(key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnSetup:
-    """Everything that one turn works with; fixed when the turn begins. Without a judge no phase is granted rounds."""
+    """Everything that one turn works with; fixed when the turn begins. Without a judge no phase is granted rounds.
+
+    Without a ``subagent`` nothing is delegated; ``model_named`` makes a model of one of ``model_keys``.
+    """
 
     seat: SeatBrief
     company: CompanyBrief
     executor: Model
     reviewer: Model
     judge: Model | None = None
+    subagent: Model | None = None
+    workers: Mapping[str, WorkerBrief] = field(default_factory=dict[str, WorkerBrief])
+    model_keys: tuple[str, ...] = ()
+    model_named: Callable[[str], Model] = field(default=_no_model)
     tools: ToolSurface
     meter: Meter = field(default_factory=NoMeter)
     notes: NoteBox = field(default_factory=NoteBox)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from crewlet.base.clock import Clock
@@ -16,6 +17,7 @@ from crewlet.tools import CallContext, Tool
 from crewlet.tracing import Tracer
 from crewlet.turns.config import TurnConfig
 from crewlet.turns.cost import NO_COST, Cost
+from crewlet.turns.delegated_tasks import TaskEnded, TaskStatus
 from crewlet.turns.delivery import CallsMade
 from crewlet.turns.meter import Meter
 from crewlet.turns.notes import NoteBox
@@ -23,6 +25,10 @@ from crewlet.turns.phase_record import PhaseClosing, PhaseRecord, lean
 from crewlet.turns.turn_events import TurnEvents
 
 __all__ = ["TurnScope"]
+
+
+def _never() -> bool:
+    return False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,6 +59,11 @@ class TurnScope:
     provider_key: str = ""
     iterations: int = 0
     reached_outside: bool = False
+    subagents: int = 0
+    subagent_tokens: int = 0
+    worker: str = ""
+    deadline_s: float | None = None
+    halted: Callable[[], bool] = field(default=_never)
     open_phases: list[PhaseRecord] = field(default_factory=list[PhaseRecord])
 
     @property
@@ -77,8 +88,30 @@ class TurnScope:
 
     @property
     def lane(self) -> str:
-        """What the turn's charges are known by."""
-        return self.events.turn_id
+        """What the turn's charges are known by, and a worker's apart from it."""
+        return f"{self.events.turn_id}/{self.worker}" if self.worker else self.events.turn_id
+
+    def check(self) -> None:
+        """Before each round. Raises ``Fenced``, and ``TaskEnded`` for a worker that is halted or out of time."""
+        self.fence.check()
+        if self.halted():
+            raise TaskEnded(TaskStatus.CANCELLED, "the turn ends")
+        if self.deadline_s is not None and self.clock.elapsed_s() >= self.deadline_s:
+            raise TaskEnded(TaskStatus.TIMED_OUT, "it was not done in time")
+
+    def within_s(self, bound_s: float) -> float:
+        """``bound_s``, or what is left until the deadline."""
+        if self.deadline_s is None:
+            return bound_s
+        return max(min(bound_s, self.deadline_s - self.clock.elapsed_s()), 0.0)
+
+    def absorb(self, worker: TurnScope) -> None:
+        """Count what a worker of this turn spent and proved."""
+        self.usage += worker.usage
+        self.cost += worker.cost
+        self.reached_outside = self.reached_outside or worker.reached_outside
+        self.subagents += 1
+        self.subagent_tokens += worker.usage.total
 
     def context_for(self, tool: str, phase: Trace) -> CallContext:
         """The context of the next call of ``tool``, and the call counted."""

@@ -73,17 +73,16 @@ def test_an_unknown_key_is_refused_with_its_path_and_the_likely_one(
         ("knowledge: {backend: native}", "knowledge"),
         ("tracker: {backend: native}", "tracker"),
         ("scheduling: {enabled: true}", "scheduling"),
-        ("workers: {w: {}}", "workers"),
         ("skill_variables: {a: b}", "skill_variables"),
         ("turn_engine: {sandbox_min_budget_tokens: 1}", "turn_engine.sandbox_min_budget_tokens"),
-        ("turn_engine: {delegation: {max_tasks_per_call: 2}}", "turn_engine.delegation"),
+        ("turn_engine: {conversation_session: {max_entries: 2}}", "turn_engine.conversation_session"),
         ("providers: {embeddings: {type: openai}}", "providers.embeddings"),
         ("providers: {sandbox: {x: 1}}", "providers.sandbox"),
         ("roles: [{name: a, schedules: [{}]}]", "roles[0].schedules"),
         ("roles: [{name: a, sandbox: {enabled: true}}]", "roles[0].sandbox"),
         ("roles: [{name: a, learning_enabled: false}]", "roles[0].learning_enabled"),
         ("roles: [{name: a, llm_auxiliary: m}]", "roles[0].llm_auxiliary"),
-        ("roles: [{name: a, llm: {default: m, subagent: m}}]", "roles[0].llm.subagent"),
+        ("roles: [{name: a, llm: {default: m, auxiliary: m}}]", "roles[0].llm.auxiliary"),
         ("roles: [{name: a, project: ABC}]", "roles[0].project"),
         ("units: [{name: u, space: ABC}]", "units[0].space"),
     ],
@@ -123,7 +122,7 @@ def test_ceilings_are_taken_for_the_company_and_for_a_seat() -> None:
 
 
 def test_a_later_field_at_its_default_changes_nothing_and_is_taken() -> None:
-    text = "name: A\ntoken_budget:\nlearning: {}\nworkers: {}\nturn_engine: {sandbox_min_budget_tokens: 2000}"
+    text = "name: A\ntoken_budget:\nlearning: {}\nknowledge: {}\nturn_engine: {sandbox_min_budget_tokens: 2000}"
 
     assert company_of(source_of(text)).organization.name == "A"
 

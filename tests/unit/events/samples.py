@@ -43,6 +43,7 @@ from crewlet.events.types import (
     RoundNarration,
     SeatPaused,
     SeatResumed,
+    SubagentBatched,
     TaskAssigned,
     ToolExecution,
     TriggerSummary,
@@ -206,6 +207,8 @@ BODIES: tuple[Body, ...] = (
         asks=(_CHANNEL,),
         execute_model="example-model",
         review_model="other-model",
+        subagent_count=2,
+        subagent_tokens=40,
         provider_key="main",
         input_tokens=100,
         output_tokens=20,
@@ -363,6 +366,17 @@ BODIES: tuple[Body, ...] = (
     ),
     SeatResumed(
         agent_handle="ceo", paused_by="operator:ada", paused_at=NOON, resumed_by="operator:bob", resumed_by_seat="bob"
+    ),
+    SubagentBatched(
+        **_OF_TURN,
+        phase="execute",
+        iteration=2,
+        round=3,
+        graph={"sources": (), "sum": ("sources",)},
+        statuses={"sources": "ok", "sum": "timed_out"},
+        total_tokens=40,
+        started_at=NOON,
+        duration_ms=900,
     ),
     TaskAssigned(
         agent_handle="ceo", task="Write the report", agent_id=_AGENT_ID, assigned_by="scheduler", timeout_seconds=600

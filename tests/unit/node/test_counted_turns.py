@@ -51,6 +51,9 @@ class KillableMeter:
         self._meter = meter
         self._process = process
 
+    async def remaining(self) -> int | None:
+        return None
+
     async def admit(self) -> None:
         self._process.step()
         await self._meter.admit()

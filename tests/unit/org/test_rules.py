@@ -27,6 +27,8 @@ def _paths(**fields: object) -> list[str]:
         ("llm", "m"),
         ("llm_judge", "m"),
         ("llm_review", "m"),
+        ("llm_subagent", "m"),
+        ("workers", ["w"]),
         ("mcp_env", {"s": {"X": "1"}}),
         ("behavioral_guidelines", ["Be kind"]),
         ("token_budget", {"day": 5}),
@@ -34,8 +36,9 @@ def _paths(**fields: object) -> list[str]:
 )
 def test_a_human_has_nothing_that_only_a_run_needs(field: str, value: object) -> None:
     models = {"llm": {"m": {"type": "openai", "model": "x"}}}
+    workers = {"w": {"description": "d", "system_prompt": "s"}}
 
-    paths = _paths(roles=[{**_PERSON, field: value}], providers=models, mcp_servers=[_PER_SEAT])
+    paths = _paths(roles=[{**_PERSON, field: value}], providers=models, mcp_servers=[_PER_SEAT], workers=workers)
 
     assert paths == [f"roles[0].{field}"]
 
@@ -190,3 +193,47 @@ def test_a_tool_hint_may_be_spelt_either_way(key: str) -> None:
     document = CompanyDocument.model_validate({"name": "Acme", "mcp_servers": [server]})
 
     assert document.mcp_servers[0].tool_annotations["look"].read_only is True
+
+
+_WORKER = {"description": "Reads.", "system_prompt": "You read."}
+
+
+@pytest.mark.parametrize(
+    ("worker", "path", "said"),
+    [
+        ({"model": "claud"}, "workers.w.model", "no model 'claud'"),
+        ({"max_turns": 41}, "workers.w.max_turns", "is above max_turns_ceiling, which is 40"),
+        ({"output": {"type": "string"}}, "workers.w.output", "must be an object with `properties`"),
+        ({"output": {"properties": {}}}, "workers.w.output", "1 to 12 properties"),
+        (
+            {"output": {"properties": {f"p{n}": {"type": "string"} for n in range(13)}}},
+            "workers.w.output",
+            "1 to 12 properties",
+        ),
+        ({"output": {"properties": {"a": {"type": "date"}}}}, "workers.w.output", "`a.type` must be one of"),
+        ({"output": {"properties": {"a": {"type": "string"}}, "required": ["b"]}}, "workers.w.output", "names 'b'"),
+        (
+            {"output": {"properties": {"a": {"type": "array", "items": {"type": "array", "items": {
+                "type": "array", "items": {"type": "string"}}}}}}},
+            "workers.w.output",
+            "too deep",
+        ),
+    ],
+)  # fmt: skip
+def test_a_worker_is_bounded_and_knows_its_model(worker: dict[str, object], path: str, said: str) -> None:
+    (problem,) = _problems(workers={"w": {**_WORKER, **worker}})
+
+    assert problem.path == path
+    assert said in problem.problem
+
+
+def test_a_seat_names_workers_that_there_are() -> None:
+    (problem,) = _problems(workers={"reader": _WORKER}, roles=[{"name": "a", "workers": ["reeder"]}])
+
+    assert (problem.path, problem.remedy) == ("roles[0].workers[0]", "did you mean 'reader'?")
+
+
+def test_the_usual_rounds_of_a_worker_are_within_the_ceiling() -> None:
+    engine = {"delegation": {"max_turns": 9, "max_turns_ceiling": 8}}
+
+    assert _paths(turn_engine=engine) == ["turn_engine.delegation.max_turns"]

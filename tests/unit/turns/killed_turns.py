@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,20 +12,32 @@ from crewlet.backends.memory import MemoryLog, MemoryLogStream
 from crewlet.base.fence import Fence
 from crewlet.base.ids import TurnId
 from crewlet.events import Event, decode
-from crewlet.events.types import AgentTurnCompleted
-from crewlet.inbox import Decision, RunTurn, Trigger, TurnJournal, TurnOutcome
+from crewlet.events.types import AgentTurnCompleted, ExternalNotification
+from crewlet.inbox import Decision, Reply, RunTurn, Trigger, TurnJournal, TurnOutcome
 from crewlet.inbox.journal_state import LastTurn
 from crewlet.inbox.journalled_turn import JournalledTurn
 from crewlet.inbox.seat_journal import SeatJournal
 from crewlet.inbox.taking_over import Fate, fate_of
-from crewlet.llm import AssistantMessage, ModelReply, ModelRequest, OnDelta, OnFallback, ToolResultMessage
+from crewlet.llm import AssistantMessage, ModelReply, ModelRequest, OnDelta, OnFallback, ToolResultMessage, UserMessage
 from crewlet.queue import Log, Logged, LogRecord, Tail
 from crewlet.testing import SeededIds, VirtualClock
 from crewlet.tools import Annotations, CallContext, Hint, ToolResult
-from crewlet.turns import CompanyBrief, SeatBrief, TurnEngine, TurnSetup
+from crewlet.turns import CompanyBrief, DelegationConfig, SeatBrief, TurnConfig, TurnEngine, TurnSetup
 from crewlet.turns.meter import Meter, Spent
-from tests.unit.turns.turn_kit import CountingFence, PlayedTool, Surface, call, reviews, says, submits, trigger_from
+from tests.unit.turns.turn_kit import (
+    CountingFence,
+    PlayedTool,
+    Surface,
+    call,
+    event_of,
+    reviews,
+    says,
+    submits,
+    trigger_from,
+)
 
+_OPEN_READ = Annotations(read_only=Hint.YES, open_world=Hint.YES)
+_ASKED = ExternalNotification(integration="board", agent_handle="ceo", sender="ada", body="what now?", reply="tool")
 _BEGAN = datetime(2030, 1, 1, tzinfo=UTC)
 
 
@@ -51,12 +64,14 @@ class World:
 
     log: MemoryLogStream = field(default_factory=lambda: MemoryLogStream(VirtualClock()))
     comments: Counter[str] = field(default_factory=Counter[str])
+    searches: Counter[str] = field(default_factory=Counter[str])
     requests: list[ModelRequest] = field(default_factory=list[ModelRequest])
     charges: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     completions: dict[str, AgentTurnCompleted] = field(default_factory=dict[str, AgentTurnCompleted])
     model_calls: int = 0
     epoch: int = 0
     meter: Callable[[World, Process], Meter] = field(default_factory=lambda: WorldMeter)
+    long_notes: str = ""
 
 
 class KillableLog:
@@ -94,6 +109,9 @@ class WorldMeter:
     def __init__(self, world: World, process: Process) -> None:
         self._world = world
         self._process = process
+
+    async def remaining(self) -> int | None:
+        return None
 
     async def admit(self) -> None:
         self._process.step()
@@ -156,15 +174,88 @@ PLAN: Sequence[Callable[[ModelRequest], ModelReply]] = (
 )
 
 
-def executor_plan(world: World, process: Process) -> Planner:
-    return Planner(world, process, PLAN)
-
-
 def reviewer_plan(world: World, process: Process) -> Planner:
     return Planner(world, process, (lambda _: reviews(),))
 
 
-async def live(world: World, process: Process, *, idempotent: Hint = Hint.UNKNOWN) -> TurnOutcome | None:
+@dataclass(frozen=True)
+class Scene:
+    """What is played: the models by whom they speak for, what is owed, and within which bounds."""
+
+    executor: Sequence[Callable[[ModelRequest], ModelReply]] = PLAN
+    without: str = ""
+    reply: Reply = Reply.ENGINE
+    config: TurnConfig = field(default_factory=TurnConfig)
+    judge: Sequence[Callable[[ModelRequest], ModelReply]] = ()
+    workers: Mapping[str, Sequence[Callable[[ModelRequest], ModelReply]]] = field(
+        default_factory=dict[str, Sequence[Callable[[ModelRequest], ModelReply]]]
+    )
+
+
+PLAIN = Scene()
+WHOLE = Scene(
+    executor=(
+        lambda _: says(
+            "",
+            call("activate_tool", name="comment"),
+            call("delegate", tasks=[_task("x"), _task("y"), _task("z", after=["x", "y"])]),
+        ),
+        lambda _: submits("claimed too early", deliveries=["comment"]),
+        lambda _: says("first", call("comment", text="one")),
+        lambda _: says("", call("notes", page=2)),
+        lambda _: submits("it is there", deliveries=["comment"]),
+    ),
+    reply=Reply.TOOL,
+    config=TurnConfig(max_tool_rounds=4, delegation=DelegationConfig(max_parallel=2)),
+    judge=(lambda _: says("extend 2\nIt is nearly there."),),
+    workers={
+        "x": (lambda _: says("", call("search", q="x")), lambda _: says("", call("submit_result", result="X"))),
+        "y": (
+            lambda _: says("", call("notes")),
+            lambda _: says("", call("search", q="y")),
+            lambda _: says("", call("submit_result", result="Y")),
+        ),
+        "z": (lambda _: says("", call("submit_result", result="Z")),),
+    },
+)
+"""All that a turn can do: workers side by side, a claim that is sent back, a judge, an answer through a tool."""
+
+
+def _task(name: str, after: Sequence[str] = ()) -> dict[str, object]:
+    tools = ["search", "notes"]
+    return {"id": name, "prompt": name, "system_prompt": "You look.", "tools": tools, "after": list(after)}
+
+
+class WorkerPlanner(Planner):
+    """Speaks for each worker by the task that it was given, after a moment, so that others come between."""
+
+    def __init__(self, world: World, process: Process, scene: Scene) -> None:
+        super().__init__(world, process, ())
+        self._scene = scene
+
+    async def complete(
+        self, request: ModelRequest, *, on_delta: OnDelta | None = None, on_fallback: OnFallback | None = None
+    ) -> ModelReply:
+        opening = request.messages[0]
+        assert isinstance(opening, UserMessage)
+        planner = Planner(self._world, self._process, self._scene.workers[opening.text.removeprefix("## Task\n")[0]])
+        await asyncio.sleep(0)
+        return await planner.complete(request)
+
+
+async def live(
+    world: World, process: Process, *, idempotent: Hint = Hint.UNKNOWN, scene: Scene = PLAIN
+) -> TurnOutcome | None:
+    """One process's life, see :func:`_live`; of workers killed side by side one death is told."""
+    try:
+        return await _live(world, process, idempotent, scene)
+    except BaseExceptionGroup as group:
+        if group.subgroup(Killed) is None:
+            raise
+        raise Killed from group
+
+
+async def _live(world: World, process: Process, idempotent: Hint, scene: Scene) -> TurnOutcome | None:
     """One process's life: take the seat's journal over, go on with what is there or begin, end the turn.
 
     Returns the outcome; ``None`` where the turn had ended before. Raises ``Killed``.
@@ -172,10 +263,11 @@ async def live(world: World, process: Process, *, idempotent: Hint = Hint.UNKNOW
     clock, ids = born(world)
     journal = journal_of(world, process, clock)
     found = await journal.take_over()
-    turn, trigger = _turn_of(journal, found.turn, ids)
+    turn, trigger = _turn_of(journal, found.turn, ids, scene)
     if turn is None:
         return None
-    outcome = await runner_of(world, process, clock, ids, idempotent=idempotent)(trigger, CountingFence(), turn)
+    run = runner_of(world, process, clock, ids, idempotent=idempotent, scene=scene)
+    outcome = await run(trigger, CountingFence(), turn)
     await turn.end(outcome="ack", decision=str(outcome.decision), ids=tuple(each.id for each in trigger.events))
     process.step()
     return outcome
@@ -198,7 +290,13 @@ def journal_of(world: World, process: Process, clock: VirtualClock) -> SeatJourn
 
 
 def runner_of(
-    world: World, process: Process, clock: VirtualClock, ids: SeededIds, *, idempotent: Hint = Hint.UNKNOWN
+    world: World,
+    process: Process,
+    clock: VirtualClock,
+    ids: SeededIds,
+    *,
+    idempotent: Hint = Hint.UNKNOWN,
+    scene: Scene = PLAIN,
 ) -> RunTurn:
     """A real engine whose every step outside is one of the process's."""
 
@@ -208,27 +306,37 @@ def runner_of(
         process.step()
         return ToolResult("commented")
 
+    def search(arguments: Mapping[str, object], context: CallContext) -> ToolResult:
+        process.step()
+        world.searches[str(arguments["q"])] += 1
+        process.step()
+        return ToolResult(f"found {arguments['q']}")
+
     def notes(arguments: Mapping[str, object], context: CallContext) -> ToolResult:
         process.step()
-        return ToolResult(f"notes as process {world.epoch} reads them")
+        return ToolResult(f"notes as process {world.epoch} reads them{world.long_notes}")
 
     async def publish(topic: str, event: Event) -> Event:
         process.step()
         if isinstance(event.data, AgentTurnCompleted):
-            world.completions[event.id] = event.data
+            # Stored once under its id, as every event is.
+            world.completions.setdefault(event.id, event.data)
         return event
 
-    engine = TurnEngine(publish, clock, ids)
+    engine = TurnEngine(publish, clock, ids, scene.config)
 
     async def run(trigger: Trigger, fence: Fence, journal: TurnJournal) -> TurnOutcome:
         setup = TurnSetup(
             seat=SeatBrief(handle="ceo", name="Chief Executive", agent_id="agent-1"),
             company=CompanyBrief(name="Acme"),
-            executor=executor_plan(world, process),
+            executor=Planner(world, process, scene.executor),
             reviewer=reviewer_plan(world, process),
+            judge=Planner(world, process, scene.judge) if scene.judge else None,
+            subagent=WorkerPlanner(world, process, scene) if scene.workers else None,
             tools=Surface(
                 PlayedTool("comment", comment, server="board", annotations=Annotations(idempotent=idempotent)),
                 PlayedTool("notes", notes),
+                PlayedTool("search", search, server="web", annotations=_OPEN_READ),
             ),
             meter=world.meter(world, process),
         )
@@ -237,8 +345,12 @@ def runner_of(
     return run
 
 
-def _turn_of(journal: SeatJournal, last: LastTurn | None, ids: SeededIds) -> tuple[JournalledTurn | None, Trigger]:
-    trigger = trigger_from() if last is None else trigger_from(*(decode(bytes(raw)) for raw in last.opened.events))
+def _turn_of(
+    journal: SeatJournal, last: LastTurn | None, ids: SeededIds, scene: Scene
+) -> tuple[JournalledTurn | None, Trigger]:
+    told = (event_of(_ASKED),) if scene.reply is Reply.TOOL else ()
+    events = told if last is None else tuple(decode(bytes(raw)) for raw in last.opened.events)
+    trigger = trigger_from(*events, reply=scene.reply)
     fate = fate_of(last, worked=(), event_ids=[each.id for each in trigger.events], stopped=False)
     match fate:
         case Fate.FINISH:
@@ -250,4 +362,4 @@ def _turn_of(journal: SeatJournal, last: LastTurn | None, ids: SeededIds) -> tup
             return JournalledTurn(journal, trigger, TurnId(last.opened.turn_id), last), trigger
 
 
-__all__ = ["Decision", "Killed", "Process", "World", "born", "journal_of", "live", "runner_of"]
+__all__ = ["Decision", "Killed", "Process", "World", "WorldMeter", "born", "journal_of", "live", "runner_of"]

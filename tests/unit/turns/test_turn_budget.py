@@ -29,6 +29,9 @@ class Counting:
     charged: list[Spent] = field(default_factory=list[Spent])
     admitted: int = 0
 
+    async def remaining(self) -> int | None:
+        return None
+
     async def admit(self) -> None:
         self.admitted += 1
         _play(self.admissions, self.admitted)

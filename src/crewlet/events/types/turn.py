@@ -24,6 +24,7 @@ __all__ = [
     "ProviderFallback",
     "Refusal",
     "RoundNarration",
+    "SubagentBatched",
     "ToolExecution",
     "TriggerSummary",
     "TurnBudgetExhausted",
@@ -155,6 +156,8 @@ class AgentTurnCompleted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True)
     asks: tuple[str, ...] = ()
     execute_model: str = ""
     review_model: str = ""
+    subagent_count: int = 0
+    subagent_tokens: int = 0
     provider_key: str = ""
     input_tokens: int = 0
     output_tokens: int = 0
@@ -327,6 +330,26 @@ class PromptSize(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
         """Whose prompt, and its size."""
         total = self.system_bytes + self.message_bytes + self.tool_bytes
         return f"{self.agent_handle}: {self.phase} began with {total} bytes, about {self.tokens_approx} tokens"
+
+
+@register
+class SubagentBatched(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
+    """The workers of one ``delegate`` call: ``graph`` says what each task waited for, ``statuses`` how each ended."""
+
+    event_type: ClassVar[str] = "subagent_batched"
+    phase: str = ""
+    iteration: int = 1
+    round: int = 0
+    graph: dict[str, tuple[str, ...]] = {}
+    statuses: dict[str, str] = {}
+    total_tokens: int = 0
+    started_at: datetime | None = None
+    duration_ms: int = 0
+
+    def summary(self) -> str:
+        """Whose workers, and how many came back with something."""
+        good = sum(status == "ok" for status in self.statuses.values())
+        return f"{self.agent_handle} had {len(self.statuses)} tasks done by workers ({good} ok)"
 
 
 @register
