@@ -35,6 +35,7 @@ from crewlet.tools import ToolResult
 __all__ = ["JournalledTurn"]
 
 _log = structlog.get_logger(__name__)
+_WORKERS = "/delegate/"
 
 
 class JournalledTurn:
@@ -59,6 +60,7 @@ class JournalledTurn:
         self._spent = spent
         self._is_unjournalled = False
         self._is_live = last is None
+        self._live_branches: set[str] = set()
 
     @property
     def turn_id(self) -> TurnId:
@@ -119,15 +121,25 @@ class JournalledTurn:
 
     def replay(self, phase: str, round_num: int) -> RecordedReply | None:
         """The same, gone through; the first round without one is where the predecessor's process ended."""
-        recorded = None if self._is_live else self.reply_at(phase, round_num)
+        branch = _branch_of(phase)
+        recorded = None if self._is_live or branch in self._live_branches else self.reply_at(phase, round_num)
         if recorded is not None:
-            self._ahead.discard((phase, round_num))
+            self._pass(recorded.number, phase, round_num)
+        elif branch:
+            # Its host's other workers have replies on record all the same.
+            self._live_branches.add(branch)
         elif not self._is_live:
             self._is_live = True
             said = _log.info if not self._ahead else _log.warning
             # A call to the model that was under way then may have been billed, and nobody knows what it said.
             said("turn_round_unrecorded", turn=self._turn_id, phase=phase, round=round_num, left=len(self._ahead))
         return recorded
+
+    def _pass(self, number: int, phase: str, round_num: int) -> None:
+        """One more is gone through, and with a phase's own reply all that its earlier rounds' workers had."""
+        self._ahead.discard((phase, round_num))
+        if self._last is not None and not _branch_of(phase):
+            self._ahead -= {at for at in self._ahead if _branch_of(at[0]) and self._last.replies[at].number < number}
 
     async def replied(
         self, phase: str, round_num: int, shown: tuple[Message, ...], reply: ModelReply, notes: tuple[Note, ...] = ()
@@ -222,6 +234,12 @@ class JournalledTurn:
 def _comes_after(later: str, phase: str) -> bool:
     """Whether a reply of ``later`` can only follow what ``phase`` asked for: workers of one phase run at once."""
     return later == phase or phase.startswith(f"{later}/") or later.count("/") == 1
+
+
+def _branch_of(phase: str) -> str:
+    """The worker that a phase is, or is part of; empty for the turn's own."""
+    host, mark, task = phase.partition(_WORKERS)
+    return f"{host}{mark}{'/'.join(task.split('/', 2)[:2])}" if mark else ""
 
 
 def _digest(arguments: Mapping[str, object] | None, raw: str) -> str:
