@@ -38,6 +38,7 @@ class _Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
     native: Any = None
     backend: str = ""
     model: str = ""
+    bound_to: str = ""
 
 
 WireMessage = _Told | _Result | _Said
@@ -60,6 +61,7 @@ def wire_message(message: Message) -> WireMessage:
                 native=packed(message.native),
                 backend=message.backend,
                 model=message.model,
+                bound_to=message.bound_to,
             )
 
 
@@ -78,6 +80,7 @@ def read_message(wire: WireMessage) -> Message:
                 native=wire.native,
                 backend=wire.backend,
                 model=wire.model,
+                bound_to=wire.bound_to,
             )
 
 

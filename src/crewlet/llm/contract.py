@@ -93,7 +93,11 @@ class ToolResultMessage:
 
 @dataclass(frozen=True, slots=True)
 class AssistantMessage:
-    """One reply. ``native`` holds the vendor's own blocks, replayed unchanged to the same ``backend`` and ``model``."""
+    """One reply. ``native`` holds the vendor's own blocks, replayed unchanged to the same ``backend`` and ``model``.
+
+    ``bound_to`` is a digest of the system prompt and the tools that it answered, where its model reads its reasoning
+    again only beside the same ones; empty where it does not mind.
+    """
 
     text: str = ""
     reasoning: str = ""
@@ -101,6 +105,7 @@ class AssistantMessage:
     native: object | None = None
     backend: str = ""
     model: str = ""
+    bound_to: str = ""
 
 
 Message = UserMessage | AssistantMessage | ToolResultMessage

@@ -23,9 +23,10 @@ from crewlet.llm.contract import FailureKind, ModelFailure, ModelReply, ModelReq
 from crewlet.llm.failures import failure_of, refuses_streaming
 from crewlet.llm.prices import PriceList
 from crewlet.llm.provider_config import ProviderConfig
-from crewlet.llm.transcript import parameters_of, reply_of, to_vendor
+from crewlet.llm.transcript import binding_of, parameters_of, reply_of, to_vendor
 from crewlet.llm.wires import (
     Wire,
+    binds_reasoning,
     first_wire,
     http_client,
     model_for,
@@ -120,6 +121,7 @@ class Endpoint:
             provider_key=self._config.key,
             backend=self._backend(manner),
             model=self._config.model,
+            bound_to=self._binding(manner, request, secret),
             cost_usd=self._cost_usd(response),
         )
         if on_delta is not None and streamed is None and reply.message.text:
@@ -130,7 +132,12 @@ class Endpoint:
         self, manner: _Manner, request: ModelRequest, secret: str, on_delta: OnDelta | None
     ) -> ModelResponse:
         config, model = self._config, self._models[secret]
-        messages = to_vendor(request.messages, backend=self._backend(manner), model=config.model)
+        messages = to_vendor(
+            request.messages,
+            backend=self._backend(manner),
+            model=config.model,
+            bound_to=self._binding(manner, request, secret),
+        )
         settings = settings_for(config, manner.wire, model)
         parameters = parameters_of(request, strict=strict_tools(manner.wire))
         if on_delta is None:
@@ -155,6 +162,9 @@ class Endpoint:
                 FailureKind.SERVER, f"{config.key}: the vendor gave up on its answer", provider_key=config.key
             )
         return response
+
+    def _binding(self, manner: _Manner, request: ModelRequest, secret: str) -> str:
+        return binding_of(request) if binds_reasoning(manner.wire, self._models[secret]) else ""
 
     def _check_whole(self, manner: _Manner, response: ModelResponse) -> None:
         """A stream that stops without saying why was cut off: the vendors always say, compatible servers need not."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from pydantic_ai.messages import (
@@ -36,27 +38,59 @@ from crewlet.llm.contract import (
 )
 from crewlet.llm.native_blocks import unpacked
 
-__all__ = ["parameters_of", "reply_of", "stop_reason_of", "to_vendor"]
+__all__ = ["binding_of", "parameters_of", "reply_of", "stop_reason_of", "to_vendor"]
+
+_BINDING_DIGITS = 16
 
 
-def to_vendor(messages: Iterable[Message], *, backend: str, model: str) -> list[ModelMessage]:
+def binding_of(request: ModelRequest) -> str:
+    """A digest of what stands before the conversation: the system prompt and the tools, as they are declared."""
+    tools = [(tool.name, tool.description, dict(tool.input_schema)) for tool in request.tools]
+    declared = json.dumps([request.system, tools], sort_keys=True)
+    return hashlib.sha256(declared.encode()).hexdigest()[:_BINDING_DIGITS]
+
+
+def to_vendor(messages: Sequence[Message], *, backend: str, model: str, bound_to: str = "") -> list[ModelMessage]:
     """The conversation for ``model`` of ``backend``: its own replies go back unchanged, those of others rebuilt.
+
+    Where the model binds its reasoning to what it answered, ``bound_to`` says what that is now. It reads none that
+    stands on something else, nor any before that: the reasoning is left out from the front to the last such reply,
+    as it was when the replies after it were given.
 
     What stands between two replies becomes one request, tool results first as they came: a vendor accepts a
     conversation only where each call is answered in the very next message.
     """
     conversation: list[ModelMessage] = []
     pending: list[ModelRequestPart] = []
-    for message in messages:
+    unreadable = _unreadable(messages, backend=backend, model=model, bound_to=bound_to)
+    for index, message in enumerate(messages):
         if isinstance(message, AssistantMessage):
             _flush(conversation, pending)
             reply = _reply_for(message, backend=backend, model=model)
+            if index < unreadable:
+                reply = replace(reply, parts=[part for part in reply.parts if not isinstance(part, ThinkingPart)])
             if reply.parts:
                 conversation.append(reply)
         else:
             pending.append(_request_part(message))
     _flush(conversation, pending)
     return conversation
+
+
+def _unreadable(messages: Sequence[Message], *, backend: str, model: str, bound_to: str) -> int:
+    """How many messages from the front hold reasoning that the model would not take back."""
+    if not bound_to:
+        return 0
+    return max(
+        (
+            index + 1
+            for index, message in enumerate(messages)
+            if isinstance(message, AssistantMessage)
+            and (message.backend, message.model) == (backend, model)
+            and message.bound_to != bound_to
+        ),
+        default=0,
+    )
 
 
 def _flush(conversation: list[ModelMessage], pending: list[ModelRequestPart]) -> None:
@@ -110,7 +144,13 @@ def _tool_of(tool: ToolSpec, *, strict: bool | None) -> ToolDefinition:
 
 
 def reply_of(
-    response: ModelResponse, *, provider_key: str, backend: str, model: str, cost_usd: float | None = None
+    response: ModelResponse,
+    *,
+    provider_key: str,
+    backend: str,
+    model: str,
+    bound_to: str = "",
+    cost_usd: float | None = None,
 ) -> ModelReply:
     """The vendor's response in neutral form, with its own blocks kept beside."""
     message = AssistantMessage(
@@ -122,6 +162,7 @@ def reply_of(
         native=response,
         backend=backend,
         model=model,
+        bound_to=bound_to,
     )
     details = response.provider_details or {}
     return ModelReply(

@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model as VendorModel
     from pydantic_ai.settings import ModelSettings
 
-__all__ = ["Wire", "first_wire", "http_client", "model_for", "settings_for", "simpler_wire", "strict_tools"]
+__all__ = [
+    "Wire",
+    "binds_reasoning",
+    "first_wire",
+    "http_client",
+    "model_for",
+    "settings_for",
+    "simpler_wire",
+    "strict_tools",
+]
 
 _ANTHROPIC_URL: Final = "https://api.anthropic.com"
 _OPENAI_URL: Final = "https://api.openai.com/v1"
@@ -98,6 +107,14 @@ def _chat(config: ProviderConfig, secret: str, http: httpx2.AsyncClient) -> Vend
 def strict_tools(wire: Wire) -> bool | None:
     """Whether tools are declared strict. Never: tool servers' schemas are as free as they please."""
     return None if wire is Wire.CHAT else False
+
+
+def binds_reasoning(wire: Wire, model: VendorModel) -> bool:
+    """Whether the model takes its reasoning back only beside the system prompt and the tools that it was given with.
+
+    Anthropic's models from Fable 5.1 on; the others, and other vendors, do not look.
+    """
+    return wire is Wire.ANTHROPIC and bool(model.profile.get("anthropic_binds_thinking_blocks", False))
 
 
 def settings_for(config: ProviderConfig, wire: Wire, model: VendorModel) -> ModelSettings:

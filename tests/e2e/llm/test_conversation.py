@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crewlet.llm import AssistantMessage, ModelRequest, ToolCall, ToolResultMessage, UserMessage
+from crewlet.llm import AssistantMessage, ModelRequest, ToolCall, ToolResultMessage, ToolSpec, UserMessage
 from crewlet.testing.model_replies import Answer, CallOut
 from crewlet.testing.model_servers import ModelServer
 from tests.e2e.llm.conftest import HELLO, MakeModel
@@ -72,6 +72,61 @@ async def test_another_model_of_the_same_vendor_counts_as_another(server: ModelS
     await make_model("anthropic", model="claude-haiku-4-5").complete(going_on(first.message))
 
     assert "hm, a note" not in str(sent(server))
+
+
+MORE_TOOLS = (*HELLO.tools, ToolSpec("add_task", "Adds a task.", {"type": "object"}))
+BINDING, LENIENT = "claude-opus-5-5", "claude-sonnet-4-6"
+
+
+async def test_a_model_that_binds_its_reasoning_to_its_tools_gets_none_of_other_tools_back(
+    server: ModelServer, make_model: MakeModel
+) -> None:
+    later = replace(THOUGHTFUL, thinking="oh, a task", calls=(CallOut("add_task", "{}", "c2"),))
+    server.will(THOUGHTFUL, later, Answer(text="done"))
+    model = make_model("anthropic", model=BINDING)
+
+    first = await model.complete(HELLO)
+    second = await model.complete(replace(going_on(first.message), tools=MORE_TOOLS))
+    thought_then = str(sent(server))
+    result = ToolResultMessage("c2", "add_task", "done")
+    more = (*going_on(first.message).messages, second.message, result)
+    await model.complete(replace(HELLO, messages=more, tools=MORE_TOOLS))
+
+    assert "hm, a note" not in thought_then
+    assert "I note it." in thought_then
+    assert "add_note" in str(sent(server)[1])
+    assert "hm, a note" not in str(sent(server))
+    assert "oh, a task" in str(sent(server))
+    assert [str(each) for each in sent(server)[:3]] == [str(each) for each in server.requests[1].body["messages"]]
+
+
+async def test_reasoning_before_the_last_reply_to_other_tools_is_left_out_as_well(
+    server: ModelServer, make_model: MakeModel
+) -> None:
+    later = replace(THOUGHTFUL, thinking="oh, a task", calls=(CallOut("add_task", "{}", "c2"),))
+    server.will(THOUGHTFUL, later, Answer(text="done"))
+    model = make_model("anthropic", model=BINDING)
+    first = await model.complete(HELLO)
+    second = await model.complete(replace(going_on(first.message), tools=MORE_TOOLS))
+
+    more = (*going_on(first.message).messages, second.message, ToolResultMessage("c2", "add_task", "done"))
+    await model.complete(replace(HELLO, messages=more))
+
+    assert "hm, a note" not in str(sent(server))
+    assert "oh, a task" not in str(sent(server))
+
+
+@pytest.mark.parametrize(("model_name", "tools"), [(BINDING, HELLO.tools), (LENIENT, MORE_TOOLS)])
+async def test_reasoning_goes_back_to_the_same_tools_and_to_a_model_that_does_not_mind(
+    server: ModelServer, make_model: MakeModel, model_name: str, tools: tuple[ToolSpec, ...]
+) -> None:
+    server.will(THOUGHTFUL, Answer(text="done"))
+    model = make_model("anthropic", model=model_name)
+    first = await model.complete(HELLO)
+
+    await model.complete(replace(going_on(first.message), tools=tools))
+
+    assert "hm, a note" in str(sent(server))
 
 
 async def test_anthropic_gets_results_and_what_follows_in_one_message(

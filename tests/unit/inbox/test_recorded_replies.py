@@ -8,7 +8,9 @@ from crewlet.llm import AssistantMessage, ModelReply, StopReason, ToolCall, Usag
 
 def test_a_recorded_reply_comes_back_whole_its_price_included() -> None:
     said = ModelReply(
-        message=AssistantMessage(text="I look", reasoning="hm", calls=(ToolCall("c1", "look", {"at": "it"}),)),
+        message=AssistantMessage(
+            text="I look", reasoning="hm", calls=(ToolCall("c1", "look", {"at": "it"}),), bound_to="ab"
+        ),
         stop_reason=StopReason.TOOL_USE,
         usage=Usage(input_tokens=30, output_tokens=10, cache_read_tokens=5, cache_write_tokens=2),
         model="model-1",
