@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 import msgspec
 
-from crewlet.events import Category, Event, category_of, encode, is_failed
+from crewlet.events import Body, Category, Event, category_of, encode, is_failed
 
 __all__ = ["INSERT_EVENT", "INSERT_PARTY", "from_micros", "parties_of", "row_of", "to_micros"]
 
@@ -101,9 +102,9 @@ def row_of(topic: str, event: Event) -> tuple[str | int | None, ...]:
         int(is_failed(event)),
         _text(event, "role") or _text(event, "agent_role"),
         _work_item(event),
-        *(_text(event, name) for name in _TEXT_FIELDS),
+        *_texts(event, _TEXT_FIELDS),
         *(_integer(event, name) for name in _INTEGER_FIELDS),
-        msgspec.json.encode({name: value for name in _TAGS if (value := _text(event, name))}).decode(),
+        msgspec.json.encode(_tags(event)).decode(),
         encode(event).decode(),
     )
 
@@ -131,6 +132,28 @@ def _work_item(event: Event) -> str | None:
         return None
     backend, number = item.get("backend"), item.get("id")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     return f"{backend}:{number}" if backend and number else None
+
+
+def _tags(event: Event) -> dict[str, str]:
+    values = _texts(event, _TAGS)
+    return {name: value for name, value in zip(_TAGS, values, strict=True) if value}
+
+
+def _texts(event: Event, names: tuple[str, ...]) -> list[str | None]:
+    if event.data is None or event.extra:
+        return [_text(event, name) for name in names]
+    # Of most columns a type has none: this is done for every row that is written.
+    values: list[str | None] = [None] * len(names)
+    for place, name in _places(type(event.data), names):
+        value = getattr(event.data, name)
+        values[place] = value if isinstance(value, str) and value else None
+    return values
+
+
+@lru_cache(maxsize=1024)
+def _places(body: type[Body], names: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
+    """Which of ``names`` a body of this type can have, each with its place among them."""
+    return tuple((place, name) for place, name in enumerate(names) if hasattr(body, name))
 
 
 def _text(event: Event, name: str) -> str | None:

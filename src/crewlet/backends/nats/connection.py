@@ -11,13 +11,12 @@ from nats import errors as nats_errors
 
 from crewlet.backends.nats.link import Link, moved, translated
 from crewlet.backends.nats.login import Login, LoginRefused, TlsFiles
-from crewlet.backends.nats.message_headers import header_bytes
 from crewlet.backends.nats.replies import Replies
 from crewlet.backends.nats.wire import Message, NoResponders, NotDone, Unsubscribe, Wire
 from crewlet.backends.nats.wire_listeners import WireListeners
 from crewlet.backends.nats.wire_subscription import WireSubscription
 from crewlet.base import limits
-from crewlet.base.errors import CrewletError, PayloadTooLarge, Unavailable
+from crewlet.base.errors import CrewletError, Unavailable
 from crewlet.base.ids import Ids, RandomIds
 from crewlet.base.tasks import Tasks
 
@@ -138,9 +137,6 @@ class Connection(Wire):
         link = self._link
         if link is None or not link.connected:
             raise NotDone(f"{subject}: the link to the broker is down")
-        size = len(payload) + (header_bytes(headers) if headers else 0)
-        if size > self._max_payload_bytes:
-            raise PayloadTooLarge(subject, size=size, limit=self._max_payload_bytes)
         try:
             link.publish(subject, payload, reply, headers)
         except (nats_errors.Error, OSError) as error:

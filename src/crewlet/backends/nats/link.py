@@ -20,7 +20,7 @@ from crewlet.backends.nats.link_client import LinkClient
 from crewlet.backends.nats.login import Login, LoginRefused, read_credentials
 from crewlet.backends.nats.wire import Message
 from crewlet.base import limits
-from crewlet.base.errors import CrewletError, Unavailable
+from crewlet.base.errors import CrewletError, PayloadTooLarge, Unavailable
 
 __all__ = ["Interest", "Link", "Progress", "moved", "translated"]
 
@@ -116,8 +116,16 @@ class Link:
         return Progress(self._client.received, self._client.taken_bytes, self._client.unsent_bytes)
 
     def publish(self, subject: str, payload: bytes, reply: str, headers: Mapping[str, str] | None) -> None:
-        """Hand one message to the socket. Raises ``ValueError``, and the library's errors: see :func:`translated`."""
-        self._client.send(*publish_frame(subject, payload, reply, headers))
+        """Hand one message to the socket.
+
+        Raises ``PayloadTooLarge``, ``ValueError``, and the library's errors: see :func:`translated`.
+        """
+        frame = publish_frame(subject, payload, reply, headers)
+        # The first piece is the protocol's own line, the last its end.
+        size = sum(map(len, frame[1:-1]))
+        if size > self._client.max_payload:
+            raise PayloadTooLarge(subject, size=size, limit=self._client.max_payload)
+        self._client.send(*frame)
 
     def subscribe(self, subject: str, on_message: Callable[[Message], None]) -> Interest:
         """Call ``on_message`` for each message from now on; returns what ends it. Raises the library's errors."""

@@ -47,6 +47,7 @@ class JetStreamLog(Log):
         self._part_max_bytes = part_max_bytes
         self._link = LinkWatch(api.wire)
         self._seen: dict[str, int] = {}
+        self._newest: dict[str, tuple[int, int]] = {}
 
     def close(self) -> None:
         """Listen to the link no longer."""
@@ -66,6 +67,7 @@ class JetStreamLog(Log):
             why = f"{seat}: whether its log was added to is not known after {self._append_s:g} s: {appending.trouble}"
             raise Unavailable(why) from None
         self._saw(seat, appending.at)
+        self._put_there(seat, appending)
         return appending.at
 
     async def tail(self, seat: str) -> Tail:
@@ -86,11 +88,9 @@ class JetStreamLog(Log):
 
     async def trim(self, seat: str, *, through: int) -> None:
         """Remove what is over; see ``Log``."""
-        last = await self._last(seat)
-        if last is None or through <= 0:
+        newest = await self._newest_begins(seat, through)
+        if newest is None or through <= 0:
             return
-        part = part_of(last)
-        newest = last.seq if part is None else part.first or last.seq
         # The broker removes what lies below.
         below = min(through + 1, newest)
         await self._said(self._api.stream_purge(topics.STREAM_JOURNAL, subject=topics.journal(seat), up_to_seq=below))
@@ -99,6 +99,25 @@ class JetStreamLog(Log):
         """Remove all; see ``Log``."""
         await self._said(self._api.stream_purge(topics.STREAM_JOURNAL, subject=topics.journal(seat)))
         self._seen.pop(seat, None)
+        self._newest.pop(seat, None)
+
+    async def _newest_begins(self, seat: str, through: int) -> int | None:
+        """Where the newest append begins, or one before it that a trim through ``through`` may not pass either."""
+        first, at = self._newest.get(seat, (0, 0))
+        if first and through <= at:
+            # What this client added last: whatever lies behind it by now is newer.
+            return first
+        last = await self._last(seat)
+        if last is None:
+            return None
+        part = part_of(last)
+        return last.seq if part is None else part.first or last.seq
+
+    def _put_there(self, seat: str, appending: _Appending) -> None:
+        self._newest.pop(seat, None)
+        self._newest[seat] = appending.first, appending.at
+        while len(self._newest) > limits.LOG_SEATS_REMEMBERED_MAX:
+            del self._newest[next(iter(self._newest))]
 
     async def _put(self, appending: _Appending, part: LogPart, data: bytes) -> None:
         """Have one more part on top. Raises ``Superseded``, ``LogFull``; goes on for as long as nobody answers."""

@@ -63,7 +63,7 @@ class LogPart:
 
     def behind(self, first: int) -> LogPart:
         """The same, where the first part of the append lies at ``first``."""
-        return replace(self, first=first)
+        return replace(self, first=first) if first != self.first else self
 
     def headers(self) -> dict[str, str]:
         """What goes with its bytes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 __all__ = ["ArrivedHeaders", "header_block", "header_bytes", "parse_headers", "parse_status"]
@@ -21,10 +22,17 @@ def header_block(headers: Mapping[str, str]) -> bytes:
     """
     lines = [_VERSION]
     for name, value in headers.items():
-        if not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} cannot be the name of a header")
-        lines.append(f"{name}: {value.translate(_LINE_ENDS).strip()}")
+        _check_name(name)
+        if "\r" in value or "\n" in value:
+            value = value.translate(_LINE_ENDS)  # noqa: PLW2901 - the value as it may be sent
+        lines.append(f"{name}: {value.strip()}")
     return "\r\n".join([*lines, "", ""]).encode()
+
+
+@lru_cache(maxsize=256)
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} cannot be the name of a header")
 
 
 def header_bytes(headers: Mapping[str, str]) -> int:
