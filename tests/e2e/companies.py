@@ -48,7 +48,7 @@ ECHO: Json = {
 }
 """A seat that answers a message with its own words."""
 
-_ASKED = r"asks you:\n> (?P<question>[^\n]+)"
+ASKED = r"asks you:\n> (?P<question>[^\n]+)"
 
 ASK_CTO: list[Json] = [
     {
@@ -69,11 +69,11 @@ ASK_CTO: list[Json] = [
         "call": [{"tool": "activate_tool", "with": {"name": "add_note"}}],
     },
     {
-        "when": {"seat": "cto", "phase": "execute", "after": "activate_tool", "text": _ASKED},
+        "when": {"seat": "cto", "phase": "execute", "after": "activate_tool", "text": ASKED},
         "call": [{"tool": "add_note", "with": {"title": "Asked", "text": "{question}", "author": "cto"}}],
     },
     {
-        "when": {"seat": "cto", "phase": "execute", "text": _ASKED},
+        "when": {"seat": "cto", "phase": "execute", "text": ASKED},
         "say": "I heard: {question}",
     },
 ]

@@ -47,8 +47,12 @@ class Effect:
 
 def working_company(handles: Sequence[str], effects: Path) -> Json:
     """Seats that work as :data:`WORKER` does; their effects are lines of ``effects``."""
-    server = {"name": "effects", "command": sys.executable, "args": [str(SERVER), str(effects)], "shared": True}
-    return company(*map(role, handles), llm={"script": scripted()}, mcp_servers=[server])
+    return company(*map(role, handles), llm={"script": scripted()}, mcp_servers=[effects_server(effects, shared=True)])
+
+
+def effects_server(effects: Path, **fields: object) -> Json:
+    """A tool server whose calls are lines of ``effects``."""
+    return {"name": "effects", "command": sys.executable, "args": [str(SERVER), str(effects)], **fields}
 
 
 def write_worker(folder: Path, *, delay_ms: int = 0) -> None:

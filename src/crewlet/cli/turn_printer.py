@@ -109,6 +109,8 @@ def _seat_of(event: Mapping[str, Any]) -> str:
 
 def _turn_started(event: Mapping[str, Any]) -> str:
     trigger = cast("Mapping[str, Any]", event.get("trigger") or {})
+    if event.get("resumed"):
+        return f"goes on with its turn: {_clip(trigger.get('summary'), _RESULT_MAX_CHARS)}"
     return f"begins a turn: {_clip(trigger.get('summary'), _RESULT_MAX_CHARS)}"
 
 

@@ -59,6 +59,7 @@ class JournalledTurn:
         self._is_open = last is not None
         self._spent = spent
         self._is_unjournalled = False
+        self._ended_at = 0
         self._is_live = last is None
         self._live_branches: set[str] = set()
 
@@ -203,17 +204,20 @@ class JournalledTurn:
             )
         )
 
-    async def end(self, *, outcome: str, decision: str, ids: tuple[str, ...]) -> int:
-        """The end is on record before anything is done about it; returns its sequence, 0 for a turn never opened.
+    async def end(self, *, outcome: str, decision: str, ids: tuple[str, ...]) -> None:
+        """The end is on record before anything is done about it; a turn that was never opened has none.
 
         Raises ``Fenced``, ``Unavailable``.
         """
         if not self._is_open or self._is_unjournalled:
-            return 0
+            return
         ended = Ended(at=self._journal.clock.now(), turn_id=self._turn_id, outcome=outcome, decision=decision, ids=ids)
-        sequence = await self._journal.end(ended)
-        await self._journal.trim(sequence)
-        return sequence
+        self._ended_at = await self._journal.end(ended)
+
+    async def forget(self) -> None:
+        """Keep its end alone, where it has one; a failure costs room, and nothing else."""
+        if self._ended_at:
+            await self._journal.trim(self._ended_at)
 
     async def _write(self, entry: Entry) -> None:
         """The entry is on record; one that no journal can hold ends the record, and never the turn.

@@ -84,6 +84,14 @@ class SeatTurns:
     async def _ended(
         self, trigger: Trigger, journal: JournalledTurn | NoJournal, outcome: TurnOutcome, spent: Sequence[Event]
     ) -> Outcome:
+        ended = await self._end_of(trigger, journal, outcome, spent)
+        if isinstance(journal, JournalledTurn):
+            await journal.forget()
+        return ended
+
+    async def _end_of(
+        self, trigger: Trigger, journal: JournalledTurn | NoJournal, outcome: TurnOutcome, spent: Sequence[Event]
+    ) -> Outcome:
         """A turn's end: decided, handed over, said, on record in journal and ledger, and only then acknowledged.
 
         A turn whose seat has moved is its new holder's, whatever came of it here: it is deferred.

@@ -57,9 +57,10 @@ def turn_views(events: Iterable[Event]) -> tuple[TurnView, ...]:
     runs: dict[str, list[Event]] = {}
     for event in events:
         if isinstance(event.data, (AgentTurnStarted, AgentTurnCompleted)):
-            # The start goes first, whatever the clock said at the end.
-            place = 0 if isinstance(event.data, AgentTurnStarted) else len(runs.get(event.data.turn_id, ()))
-            runs.setdefault(event.data.turn_id, []).insert(place, event)
+            run = runs.setdefault(event.data.turn_id, [])
+            # The starts go first, whatever the clock said at the end; of several it began with the first.
+            begun = sum(isinstance(each.data, AgentTurnStarted) for each in run)
+            run.insert(begun if isinstance(event.data, AgentTurnStarted) else len(run), event)
     return tuple(_turn_view(of_turn) for of_turn in runs.values())
 
 

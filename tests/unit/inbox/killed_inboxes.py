@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from crewlet.backends.memory.records import MemoryBucket, MemoryRecordStore
+from crewlet.base.errors import CrewletError, Unavailable
 from crewlet.base.fence import Fence, OpenFence, ServingPosture
 from crewlet.coordination import LEDGER, Ledger
 from crewlet.events import Event
 from crewlet.inbox import SeatInbox, SeatInboxParts, Trigger, TurnGate, TurnOutcome
-from crewlet.queue import Ack, Outcome
+from crewlet.notify import Sources
+from crewlet.queue import Ack, Nak, Outcome
 from crewlet.testing import VirtualClock
 from tests.unit.inbox.inbox_kit import batch_of
 from tests.unit.turns.killed_turns import Process, World, born, journal_of, runner_of
@@ -20,22 +22,32 @@ __all__ = ["Seat", "live_of"]
 
 @dataclass
 class Seat:
-    """What outlives every process: the world of its turns, its ledger, its mail, and the answers that were given."""
+    """What outlives every process: the world of its turns, its ledger, its mail, and the answers that were given.
+
+    ``unsettled``: how often handing an answer over fails yet. ``fence``: what the first turn of a life runs under.
+    """
 
     world: World = field(default_factory=World)
     bucket: MemoryBucket = field(default_factory=lambda: MemoryBucket(LEDGER, VirtualClock()))
     mail: list[Event] = field(default_factory=lambda: [operator_says()])
     answers: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     stopped: str = ""
+    unsettled: int = 0
+    fence: Fence = field(default_factory=OpenFence)
+    sources: Sources = field(default_factory=Sources)
+    told: list[Event] = field(default_factory=list[Event])
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
 
 
 class _Held:
+    def __init__(self, first: Fence) -> None:
+        self._fences = iter([first])
+
     def may_start(self, handle: str) -> int | None:
         return 1
 
     def fence(self, handle: str, epoch: int) -> Fence:
-        return OpenFence()
+        return next(self._fences, OpenFence())
 
 
 class _KillableLedger:
@@ -62,17 +74,21 @@ async def live_of(seat: Seat, process: Process) -> None:
 
     async def settle(trigger: Trigger, outcome: TurnOutcome) -> None:
         process.step()
+        if seat.unsettled:
+            seat.unsettled -= 1
+            raise Unavailable("nobody takes the answer")
         seat.answers.append((trigger.lead.id, outcome.artifact))
         process.step()
 
     async def publish(topic: str, event: Event) -> Event:
         process.step()
+        seat.told.append(event)
         return event
 
     inbox = SeatInbox(
         "ceo",
         SeatInboxParts(
-            admission=_Held(),
+            admission=_Held(seat.fence),
             posture=ServingPosture(),
             stopped_since=lambda _handle, _at: seat.stopped,
             ledger=_KillableLedger(Ledger(MemoryRecordStore(seat.bucket), clock), process),
@@ -80,6 +96,7 @@ async def live_of(seat: Seat, process: Process) -> None:
             run_turn=runner_of(seat.world, process, clock, ids),
             settle=settle,
             publish=publish,
+            sources=seat.sources,
             clock=clock,
             ids=ids,
         ),
@@ -89,7 +106,10 @@ async def live_of(seat: Seat, process: Process) -> None:
     if found.turn is not None:
         await inbox.go_on(found)
     while seat.mail:
-        outcome = await inbox.handle(batch_of(seat.mail[0]))
+        try:
+            outcome: Outcome = await inbox.handle(batch_of(seat.mail[0]))
+        except CrewletError as error:
+            outcome = Nak(str(error))
         process.step()
         seat.outcomes.append(outcome)
         if isinstance(outcome, Ack):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from crewlet.backends.memory import MemoryLog, MemoryLogStream
+from crewlet.base.errors import Unavailable
 from crewlet.base.fence import Fence
 from crewlet.base.ids import TurnId
 from crewlet.events import Event, decode
@@ -30,6 +31,7 @@ from tests.unit.turns.turn_kit import (
     Surface,
     call,
     event_of,
+    failure,
     reviews,
     says,
     submits,
@@ -46,11 +48,19 @@ class Killed(BaseException):
 
 
 class Process:
-    """One process: it dies at its ``dies_at``-th step (from 1) and does nothing after that."""
+    """One process: it dies at its ``dies_at``-th step (from 1) and does nothing after that.
 
-    def __init__(self, dies_at: int = 0) -> None:
+    What it adds to the log at its ``cut_at``-th step does not get there.
+    """
+
+    def __init__(self, dies_at: int = 0, *, cut_at: int = 0) -> None:
         self._dies_at = dies_at
+        self._cut_at = cut_at
         self.steps = 0
+
+    @property
+    def is_cut(self) -> bool:
+        return self.steps == self._cut_at
 
     def step(self) -> None:
         self.steps += 1
@@ -83,6 +93,8 @@ class KillableLog:
 
     async def append(self, seat: str, records: Sequence[LogRecord], *, expected: int) -> int:
         self._process.step()
+        if self._process.is_cut:
+            raise Unavailable("the log does not answer")
         sequence = await self._log.append(seat, records, expected=expected)
         self._process.step()
         return sequence
@@ -118,6 +130,8 @@ class WorldMeter:
 
     async def charge(self, spent: Spent, check: Callable[[], None]) -> None:
         self._process.step()
+        # Others come between a reply's record and its charge, as they do where a charge is written to a store.
+        await asyncio.sleep(0)
         check()
         tokens = spent.usage.input_tokens + spent.usage.output_tokens
         self._world.charges.setdefault((spent.lane, spent.number), tokens)
@@ -218,7 +232,23 @@ WHOLE = Scene(
         "z": (lambda _: says("", call("submit_result", result="Z")),),
     },
 )
-"""All that a turn can do: workers side by side, a claim that is sent back, a judge, an answer through a tool."""
+"""All that a turn can have: workers side by side, a claim that is sent back, a judge, an answer through a tool."""
+
+
+def _unavailable(_request: ModelRequest) -> ModelReply:
+    raise failure()
+
+
+UNJUDGED = Scene(
+    executor=(
+        lambda _: says("", call("activate_tool", name="comment")),
+        lambda _: says("first", call("comment", text="one")),
+        lambda _: says("second", call("notes")),
+    ),
+    config=TurnConfig(max_tool_rounds=3),
+    judge=(_unavailable,),
+)
+"""An execution that is out of rounds, and a judge that does not answer."""
 
 
 def _task(name: str, after: Sequence[str] = ()) -> dict[str, object]:
@@ -324,6 +354,11 @@ def runner_of(
         return event
 
     engine = TurnEngine(publish, clock, ids, scene.config)
+    tools = (
+        PlayedTool("comment", comment, server="board", annotations=Annotations(idempotent=idempotent)),
+        PlayedTool("notes", notes),
+        PlayedTool("search", search, server="web", annotations=_OPEN_READ),
+    )
 
     async def run(trigger: Trigger, fence: Fence, journal: TurnJournal) -> TurnOutcome:
         setup = TurnSetup(
@@ -333,11 +368,7 @@ def runner_of(
             reviewer=reviewer_plan(world, process),
             judge=Planner(world, process, scene.judge) if scene.judge else None,
             subagent=WorkerPlanner(world, process, scene) if scene.workers else None,
-            tools=Surface(
-                PlayedTool("comment", comment, server="board", annotations=Annotations(idempotent=idempotent)),
-                PlayedTool("notes", notes),
-                PlayedTool("search", search, server="web", annotations=_OPEN_READ),
-            ),
+            tools=Surface(*(tool for tool in tools if tool.row.name != scene.without)),
             meter=world.meter(world, process),
         )
         return await engine.run(trigger, fence, setup, journal)
