@@ -42,6 +42,11 @@ class Talk:
         """Send a message, and wait for its end."""
         return await self.engine.api.final_message(await self.engine.api.send(seat, text))
 
+    def tools_offered(self) -> set[str]:
+        """The tools that any request declared."""
+        declared = [tool for request in self.server.requests for tool in request.body.get("tools", [])]
+        return {tool.get("function", tool)["name"] for tool in declared}
+
     def keys_shown(self) -> list[str]:
         """The key that each request carried."""
         headers = [request.headers for request in self.server.requests]

@@ -29,6 +29,7 @@ def entry(wire: str, server: ModelServer, *keys: str) -> Json:
     return vendor(wire, url, *keys)
 
 
+@pytest.mark.spec("E-202")
 @pytest.mark.parametrize("wire", ["openai-compatible", "openai", "anthropic"])
 async def test_a_question_travels_to_a_colleague_and_a_tool_and_its_answer_comes_back(
     tmp_path: Path, server: ModelServer, wire: str
@@ -54,6 +55,8 @@ async def test_a_question_travels_to_a_colleague_and_a_tool_and_its_answer_comes
         assert talk.keys_shown() == [KEYS["FIRST_KEY"]] * 7
         closed = await talk.engine.api.events("a2a_channel_closed")
         assert len(closed) == 1
+        # All that a model can do about an ask is to make one, and to answer.
+        assert {name for name in talk.tools_offered() if "a2a" in name or "channel" in name} == {"a2a_ask"}
 
 
 async def test_a_review_sends_the_work_back_once_and_its_notes_are_read(tmp_path: Path, server: ModelServer) -> None:

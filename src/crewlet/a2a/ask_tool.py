@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from crewlet.a2a.service import A2aService
+from crewlet.coordination import ChannelStatus
 from crewlet.tools import Annotations, CallContext, Hint, ToolResult, ToolRow
 
 __all__ = ["AskTool", "Colleagues"]
@@ -64,6 +65,9 @@ class AskTool:
         if refusal:
             return ToolResult(refusal, is_error=True)
         channel = await self._service.ask(context, handle, brief)
+        if channel.status is ChannelStatus.CLOSED and not channel.answer_event_id:
+            # The turn was away for longer than an ask is kept open: to wait for its answer would be to wait for ever.
+            return ToolResult(f"{handle} was asked this and has not answered; the question is closed.", is_error=True)
         text = f"{handle} has been asked. Your turn ends now; the answer will wake you with this task."
         return ToolResult(text, ends_turn=True, ask=channel.channel_id)
 

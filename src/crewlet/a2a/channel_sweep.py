@@ -45,7 +45,7 @@ class ChannelSweep:
 
     async def run(self, fence: Fence) -> None:
         """One tick. Raises ``Unavailable``; the next tick goes on."""
-        now = self._clock.now()
+        now = await self._channels.now()
         idle_since = now - timedelta(seconds=limits.CHANNEL_IDLE_MAX_S)
         for each in await self._channels.idle(since=idle_since):
             fence.check()

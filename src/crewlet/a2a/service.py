@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Final
 
 import structlog
@@ -21,12 +22,20 @@ from crewlet.events.types import A2aChannelClosed, A2aChannelOpened, A2aMessage,
 from crewlet.tools import CallContext
 from crewlet.tracing import Tracer
 
-__all__ = ["A2aService", "Answer"]
+__all__ = ["A2aService", "Answer", "AnswerFate"]
 
 _log = structlog.get_logger(__name__)
 
 Publish = Callable[[str, Event], Awaitable[Event]]
 _MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+class AnswerFate(StrEnum):
+    """What became of an answer. ``CLOSED``: its ask was over, unanswered; ``UNKNOWN``: no record of such an ask."""
+
+    SENT = "sent"
+    CLOSED = "closed"
+    UNKNOWN = "unknown"
 
 
 class Answer:
@@ -68,7 +77,7 @@ class A2aService:
         that is told of will be answered: the run that replaces a killed one may ask something else, and nobody would
         come back to a channel whose wake was never sent. Raises ``Unavailable``, ``PayloadTooLarge``.
         """
-        channel = await self._channels.open(self._new_channel(context, target, brief))
+        channel = await self._channels.open(self._new_channel(context, target, brief, at=await self._channels.now()))
         if channel.status is not ChannelStatus.CLOSED:
             await self._wake_target(context, channel)
         # Told of even where it is answered by now: the run that asked may have died before it could tell.
@@ -96,20 +105,24 @@ class A2aService:
         )
         return channel
 
-    async def answer(self, channel_id: str, answer: Answer) -> bool:
-        """Record the answer, wake the asker with it, close the channel. False where the channel refuses an answer.
+    async def answer(self, channel_id: str, answer: Answer) -> AnswerFate:
+        """Record the answer, wake the asker with it, close the channel; or say why it was not sent.
 
         Raises ``Unavailable``; repeated, it goes on where it stopped.
         """
-        now = self._clock.now()
         channel = await self._channels.answer(
-            channel_id, at=now, answer_event_id=answer_wake_id(channel_id), turn_id=answer.turn_id
+            channel_id,
+            at=await self._channels.now(),
+            answer_event_id=answer_wake_id(channel_id),
+            turn_id=answer.turn_id,
         )
         if channel is None:
-            _log.warning("a2a_answer_refused", channel_id=channel_id, responder=answer.responder)
-            return False
+            # The record of a closed ask is kept for this: gone with its close, it would read like a mistyped id.
+            fate = AnswerFate.UNKNOWN if await self._channels.get(channel_id) is None else AnswerFate.CLOSED
+            _log.warning("a2a_answer_refused", channel_id=channel_id, responder=answer.responder, reason=fate)
+            return fate
         if channel.status is ChannelStatus.CLOSED and channel.closed_by:
-            return True
+            return AnswerFate.SENT
         # One that maintenance closed, its answer recorded and its asker perhaps not woken, goes on where it stopped.
         await self._record(
             A2aMessageSent(
@@ -127,14 +140,15 @@ class A2aService:
         )
         await self._wake_asker(channel, answer)
         await self._close(channel, answer)
-        return True
+        return AnswerFate.SENT
 
-    def _new_channel(self, context: CallContext, target: str, brief: str) -> Channel:
+    @staticmethod
+    def _new_channel(context: CallContext, target: str, brief: str, *, at: datetime) -> Channel:
         fresh = opened(
             channel_id=channel_id_of(context, target, brief),
             requester=context.handle,
             target=target,
-            at=self._clock.now(),
+            at=at,
             brief=brief,
             trace_id=context.trace.trace_id,
             turn_id=context.turn_id,
@@ -192,11 +206,11 @@ class A2aService:
 
     async def _close(self, channel: Channel, answer: Answer) -> None:
         closed = await self._channels.close(
-            channel.channel_id, at=self._clock.now(), by=answer.responder, turn_id=answer.turn_id
+            channel.channel_id, at=await self._channels.now(), by=answer.responder, turn_id=answer.turn_id
         )
         if closed is None or closed.closed_at is None:
             return
-        # The record's own instants: the difference of two machines' clocks is no duration.
+        # The record's own instants, by the store's clock: the difference of two machines' clocks is no duration.
         duration_ms = (closed.closed_at - closed.opened_at) // _MILLISECOND
         await self._record(
             A2aChannelClosed(

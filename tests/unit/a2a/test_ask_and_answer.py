@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
+import msgspec
 import pytest
 
 from crewlet import topics
-from crewlet.a2a import A2aService, Answer, AskTool, answer_wake_id, request_wake_id
+from crewlet.a2a import A2aService, Answer, AnswerFate, AskTool, answer_wake_id, request_wake_id
 from crewlet.backends.memory.records import MemoryBucket, MemoryRecordStore
 from crewlet.base.errors import Unavailable
 from crewlet.base.fence import OpenFence
@@ -36,6 +39,17 @@ _CONTEXT = CallContext(
 )
 
 
+class _AheadClock(VirtualClock):
+    """A node's clock that is set wrong."""
+
+    def __init__(self, ahead_s: int) -> None:
+        super().__init__()
+        self._ahead = timedelta(seconds=ahead_s)
+
+    def now(self) -> datetime:
+        return super().now() + self._ahead
+
+
 @dataclass
 class _World:
     """A company of agents and a person, its channels, and everything that was published."""
@@ -43,9 +57,10 @@ class _World:
     bucket: MemoryBucket
     published: list[tuple[str, Event]] = field(default_factory=list[tuple[str, Event]])
     fail_on: str = ""
+    ahead_s: int = 0
 
     def __post_init__(self) -> None:
-        clock = VirtualClock()
+        clock = _AheadClock(self.ahead_s)
         self.channels = Channels(MemoryRecordStore(self.bucket))
         self.service = A2aService(channels=self.channels, publish=self.publish, clock=clock, ids=SeededIds(3))
         self.tool = AskTool(self.service, self)
@@ -78,7 +93,7 @@ def _answer(content: str = "SQLite") -> Answer:
     return Answer(responder="cto", content=content, failed=False, turn_id="t2", work_key="w2", trace=_TRACE)
 
 
-@pytest.mark.spec("E-200", "E-201")
+@pytest.mark.spec("E-200", "E-201", "E-203")
 async def test_an_ask_is_recorded_and_wakes_the_colleague_with_the_question(world: _World) -> None:
     """The brief travels on the wake in the target's inbox, one level deeper in the chain of delegation."""
     result = await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)
@@ -130,20 +145,22 @@ async def test_another_question_of_the_same_work_is_another_channel(world: _Worl
     assert other.ask != first.ask
 
 
-@pytest.mark.spec("E-201")
+@pytest.mark.spec("E-201", "E-203", "E-208")
 async def test_an_answer_wakes_the_asker_with_its_task_and_closes_the_channel(world: _World) -> None:
     """The woken turn knows what the asking one was to do, and the close names the turn that answered."""
     ask = (await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)).ask
 
-    assert await world.service.answer(ask, _answer())
+    assert await world.service.answer(ask, _answer()) is AnswerFate.SENT
 
-    wake = world.wake(A2aMessage)
+    topic, wake = next((t, e) for t, e in world.published if isinstance(e.data, A2aMessage))
+    assert topic == topics.agent_inbox("ceo")
     assert isinstance(wake.data, A2aMessage)
     assert (wake.data.content, wake.data.task) == ("SQLite", "What should we build first?")
     assert (wake.data.answers_channel, wake.data.reply) == ("outer", "engine")
     assert (wake.id, wake.delegation_depth, wake.delegation_chain) == (answer_wake_id(ask), 1, ("boss",))
     closed = next(event.data for _, event in world.published if isinstance(event.data, A2aChannelClosed))
-    assert (closed.closed_by, closed.turn_id, closed.message_count) == ("cto", "t2", 2)
+    assert (closed.closed_by, closed.turn_id, closed.work_key) == ("cto", "t2", "w2")
+    assert (closed.participants, closed.message_count) == (("ceo", "cto"), 2)
     answer = next(event for _, event in world.published if event.type == "a2a_message_sent" and event.source == "cto")
     assert answer.actor == "cto"
     channel = await world.channels.get(ask)
@@ -159,16 +176,75 @@ async def test_an_answer_that_broke_off_is_finished_by_its_repeat(world: _World)
         await world.service.answer(ask, _answer())
     world.fail_on = ""
 
-    assert await world.service.answer(ask, _answer())
+    assert await world.service.answer(ask, _answer()) is AnswerFate.SENT
 
     assert world.wake(A2aMessage).id == answer_wake_id(ask)
 
 
+@pytest.mark.spec("E-206")
 async def test_an_unknown_channel_refuses_an_answer(world: _World) -> None:
     """Nothing is published for an ask that nobody recorded."""
-    assert not await world.service.answer("no-such-channel", _answer())
+    assert await world.service.answer("no-such-channel", _answer()) is AnswerFate.UNKNOWN
 
     assert world.published == []
+
+
+@pytest.mark.spec("E-206")
+async def test_an_answer_that_comes_after_the_close_bounces_as_late_and_not_as_unknown(world: _World) -> None:
+    """The closed record is what tells the two apart."""
+    ask = (await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)).ask
+    await world.channels.close(ask, at=await world.channels.now())
+    before = len(world.published)
+
+    assert await world.service.answer(ask, _answer()) is AnswerFate.CLOSED
+
+    assert len(world.published) == before
+
+
+@pytest.mark.spec("E-207")
+@pytest.mark.parametrize("ahead_s", [-3600, 0, 3600])
+async def test_how_long_an_ask_was_open_is_right_where_the_clocks_of_its_ends_differ(ahead_s: int) -> None:
+    """It is opened on one node and closed on another; both write the record in the store's time."""
+    asking = _World(MemoryBucket(CHANNELS, VirtualClock()), ahead_s=ahead_s)
+    answering = _World(asking.bucket)
+    ask = (await asking.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)).ask
+    await asyncio.sleep(90)
+
+    await answering.service.answer(ask, _answer())
+
+    closed = next(event.data for _, event in answering.published if isinstance(event.data, A2aChannelClosed))
+    assert closed.duration_ms == pytest.approx(90_000, abs=1)
+    assert (closed.participants, closed.message_count) == (("ceo", "cto"), 2)
+
+
+@pytest.mark.spec("E-204")
+async def test_an_asks_record_says_who_takes_part_whether_it_is_open_and_how_many_messages_there_were(
+    world: _World,
+) -> None:
+    """It is one record of the slot that every node reads."""
+    ask = (await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)).ask
+    [asked] = await MemoryRecordStore(world.bucket).list("channel.>")
+    await world.service.answer(ask, _answer())
+    [answered] = await MemoryRecordStore(world.bucket).list("channel.>")
+
+    said = [msgspec.json.decode(record.value) for record in (asked, answered)]
+
+    assert [(each["participants"], each["message_count"]) for each in said] == [
+        (["ceo", "cto"], 1),
+        (["ceo", "cto"], 2),
+    ]
+    assert [each["status"] for each in said] == ["open", "closed"]
+
+
+async def test_a_turn_that_comes_back_to_an_ask_that_was_closed_unanswered_does_not_wait_for_it(world: _World) -> None:
+    """It was away for longer than an ask is kept open: nobody would ever wake it."""
+    ask = (await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)).ask
+    await world.channels.close(ask, at=await world.channels.now())
+
+    again = await world.tool.call({"handle": "cto", "brief": "Which database?"}, _CONTEXT)
+
+    assert (again.ends_turn, again.is_error) == (False, True)
+    assert "has not answered" in again.text
 
 
 async def test_a_repeated_answer_to_a_closed_channel_sends_nothing_again(world: _World) -> None:
@@ -177,7 +253,7 @@ async def test_a_repeated_answer_to_a_closed_channel_sends_nothing_again(world: 
     await world.service.answer(ask, _answer())
     before = len(world.published)
 
-    assert await world.service.answer(ask, _answer("MySQL"))
+    assert await world.service.answer(ask, _answer("MySQL")) is AnswerFate.SENT
 
     assert len(world.published) == before
 

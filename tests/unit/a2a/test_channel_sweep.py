@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from crewlet import topics
-from crewlet.a2a import A2aService, Answer, ChannelSweep, answer_wake_id
+from crewlet.a2a import A2aService, Answer, AnswerFate, ChannelSweep, answer_wake_id
 from crewlet.backends.memory import MemoryBucket, MemoryRecordStore
 from crewlet.base.errors import Unavailable
 from crewlet.base.fence import OpenFence
@@ -100,6 +100,7 @@ async def test_no_time_alone_closes_an_ask_or_takes_its_record(world: World) -> 
     assert await world.channels.get("c1") == asked
 
 
+@pytest.mark.spec("E-207", "E-208")
 async def test_a_close_by_the_sweep_is_told_with_its_participants_and_no_seat_or_turn_behind_it(world: World) -> None:
     await world.opened()
     await asyncio.sleep(2 * HOUR_S)
@@ -160,7 +161,7 @@ async def test_an_answered_ask_whose_asker_was_not_woken_is_woken_by_the_turn_th
         responder="cto", content="SQLite", failed=False, turn_id="t2", work_key="w2", trace=Trace("a" * 32, "b" * 16)
     )
 
-    assert await world.asks.answer("c1", answer)
+    assert await world.asks.answer("c1", answer) is AnswerFate.SENT
 
     assert answer_wake_id("c1") in {event.id for _, event in world.published}
 

@@ -72,6 +72,7 @@ async def test_a_budget_that_ended_a_turn_is_its_error_and_no_stop_of_the_seat()
     assert (now.last_error, now.provider_down) == ("no token is left", False)
 
 
+@pytest.mark.spec("E-138")
 async def test_a_seat_that_no_model_answers_is_stopped_until_one_does() -> None:
     down = await after(START, NO_MODEL, FAILED)
     working = await after(START, NO_MODEL, FAILED, START)

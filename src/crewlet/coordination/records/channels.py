@@ -128,6 +128,10 @@ class Channels:
     def __init__(self, store: RecordStore) -> None:
         self._store = store
 
+    async def now(self) -> datetime:
+        """The time that a channel's instants are written in: the store's, which is one clock for both its ends."""
+        return (await self._store.time()).earliest
+
     async def open(self, channel: Channel) -> Channel:
         """The channel is recorded; returns what stands, which is an earlier record where this is a repeat.
 

@@ -1,0 +1,55 @@
+"""A turn whose providers fail: each call that hands over says so, and the last one has nobody to hand over to."""
+
+from __future__ import annotations
+
+import pytest
+
+from crewlet.events.types import LlmUnavailable, ProviderFallback
+from crewlet.llm import Chain, FailureKind, Model, ModelReply, ModelRequest, OnDelta, OnFallback
+from tests.unit.llm.stand_ins import ToldModel
+from tests.unit.turns.turn_kit import PlayedModel, PlayedTool, Stage, call, says, submits
+
+pytestmark = pytest.mark.virtual_time
+
+
+class Chained(PlayedModel):
+    """A fallback chain in a played model's place."""
+
+    def __init__(self, *members: Model) -> None:
+        super().__init__()
+        self._chain = Chain(members)
+
+    async def complete(
+        self, request: ModelRequest, *, on_delta: OnDelta | None = None, on_fallback: OnFallback | None = None
+    ) -> ModelReply:
+        return await self._chain.complete(request, on_delta=on_delta, on_fallback=on_fallback)
+
+
+@pytest.mark.spec("E-138")
+async def test_two_providers_that_fail_are_two_fallbacks_the_last_to_nobody_and_then_no_model() -> None:
+    first, second = ToldModel("first", FailureKind.SERVER), ToldModel("second", FailureKind.RATE_LIMITED)
+    stage = Stage(executor=Chained(first, second))
+
+    outcome = await stage.run()
+
+    moves = stage.all_of(ProviderFallback)
+    assert [(move.from_provider_key, move.to_provider_key, move.reason) for move in moves] == [
+        ("first", "second", "server"),
+        ("second", "", "rate_limited"),
+    ]
+    assert {(move.turn_id, move.phase, move.iteration) for move in moves} == {(outcome.turn_id, "execute", 1)}
+    unavailable = stage.only(LlmUnavailable)
+    assert (unavailable.chain, unavailable.error) == (("first", "second"), "second failed")
+    told = [kind for kind in stage.types if kind in {"provider_fallback", "llm_unavailable"}]
+    assert told == ["provider_fallback", "provider_fallback", "llm_unavailable"]
+
+
+@pytest.mark.spec("E-138")
+async def test_every_call_that_hands_over_says_so_anew() -> None:
+    spare = PlayedModel(says("", call("look")), submits())
+    stage = Stage(executor=Chained(ToldModel("first", FailureKind.TIMEOUT), spare), tools=[PlayedTool("look")])
+
+    await stage.run()
+
+    assert len(stage.all_of(ProviderFallback)) == 2
+    assert stage.all_of(LlmUnavailable) == []
