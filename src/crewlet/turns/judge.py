@@ -96,8 +96,8 @@ class Judge:
             try:
                 reply = await Asking(plan, scope, conversation, record, view).reply(1)
             except (ChainExhausted, ModelFailure) as failed:
+                await scope.journal.replied(plan.path, 1, conversation.news, _no_verdict(str(failed)))
                 await scope.close_phase(PhaseClosing(decision="rescue", failed=True, error=str(failed)))
-                await scope.journal.replied(plan.path, 1, (), _no_verdict(str(failed)))
                 return Verdict(0, str(failed))
         verdict = verdict_of(reply, most=most)
         await scope.close_phase(PhaseClosing(decision="extend" if verdict.rounds else "rescue", notes=verdict.notes))
@@ -131,4 +131,5 @@ def _no_verdict(why: str) -> ModelReply:
         usage=Usage(),
         model="",
         provider_key="",
+        cost_usd=0.0,
     )

@@ -132,6 +132,8 @@ class WorldMeter:
         self._process.step()
         # Others come between a reply's record and its charge, as they do where a charge is written to a store.
         await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        self._process.step()
         check()
         tokens = spent.usage.input_tokens + spent.usage.output_tokens
         self._world.charges.setdefault((spent.lane, spent.number), tokens)

@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from crewlet.inbox import Decision
-from tests.unit.turns.killed_turns import WHOLE, Killed, Process, World, live
+from tests.unit.turns.killed_turns import UNJUDGED, WHOLE, Killed, Process, Scene, World, live
 
 pytestmark = [pytest.mark.virtual_time, pytest.mark.slow]
 
@@ -15,17 +15,17 @@ REPLIES = 5 + 1 + 1 + 6
 AT_ONCE = 2
 
 
-async def lived_and_died(step: int) -> World:
+async def lived_and_died(step: int, scene: Scene = WHOLE) -> World:
     world = World()
     with pytest.raises(Killed):
-        await live(world, Process(dies_at=step), scene=WHOLE)
-    await live(world, Process(), scene=WHOLE)
+        await live(world, Process(dies_at=step), scene=scene)
+    await live(world, Process(), scene=scene)
     return world
 
 
-async def steps_of_a_whole_turn() -> int:
+async def steps_of_a_whole_turn(scene: Scene = WHOLE) -> int:
     process = Process()
-    outcome = await live(World(), process, scene=WHOLE)
+    outcome = await live(World(), process, scene=scene)
     assert outcome is not None
     assert outcome.decision is Decision.DONE
     return process.steps
@@ -77,3 +77,14 @@ async def test_killed_twice_it_still_ends_done_with_no_call_made_twice() -> None
                 assert {each.decision for each in world.completions.values()} == {"done"}, f"{first}, then {second}"
                 assert max([*world.comments.values(), *world.searches.values()]) == 1, f"{first}, then {second}"
                 assert len(world.charges) == REPLIES, f"{first}, then {second}"
+
+
+async def test_a_judge_that_did_not_answer_is_not_asked_again_by_the_process_that_goes_on() -> None:
+    with capture_logs():
+        for step in range(1, await steps_of_a_whole_turn(UNJUDGED) + 1):
+            world = await lived_and_died(step, UNJUDGED)
+
+            (completed,) = world.completions.values()
+            assert (completed.decision, completed.artifact) == ("done", "second"), f"killed at step {step}"
+            assert world.model_calls <= 5 + 1, f"killed at step {step}"
+            assert len({number for _, number in world.charges}) <= 5, f"killed at step {step}"
