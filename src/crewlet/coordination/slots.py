@@ -49,6 +49,8 @@ class Slot:
 
     ``classes`` are the first tokens of its keys; none named: the class is a name from outside (a seat, a provider).
     ``grows``: an age found lower than ours is raised to ours when it is opened; no age is ever lowered.
+    ``dated``: somebody goes by the time of a write of its own. Else the broker is not asked for it, and the writer is
+    told the earliest that it can have been; who reads the record later has its time as ever.
     ``removes``: records are removed one by one, so that markers stay behind. ``sealed``: no screen shows its values.
     """
 
@@ -59,6 +61,7 @@ class Slot:
     grows: bool = False
     removes: bool = True
     sealed: bool = False
+    dated: bool = True
 
 
 LEASES: Final = Slot(
@@ -79,11 +82,13 @@ EPOCHS: Final = Slot(
 )
 CONFIG: Final = Slot("config", None, "its revision is the fence of the configuration", ("company",))
 STATUS: Final = Slot("status", limits.STATUS_AGE_S, "a node that stops reporting leaves the fleet's view", ("node",))
-LEDGER: Final = Slot("ledger", 7 * _DAY_S, "outlasts every redelivery and every fire that could still be caught up")
+LEDGER: Final = Slot(
+    "ledger", 7 * _DAY_S, "outlasts every redelivery and every fire that could still be caught up", dated=False
+)
 CLAIMS: Final = Slot("claims", limits.DELIVERY_CLAIM_MAX_S, "outlives the longest delivery claim", ("delivery",))
 RATE: Final = Slot("rate", limits.RATE_AGE_S, "a closed window must go, never after the one behind it", ("seat",))
 COOLDOWNS: Final = Slot("cooldowns", _DAY_S, "outlives the longest cooldown that anything sets", ("credential",))
-BUDGETS: Final = Slot("budgets", 32 * _DAY_S, "outlives the longest window, a month", ("org", "agent"))
+BUDGETS: Final = Slot("budgets", 32 * _DAY_S, "outlives the longest window, a month", ("org", "agent"), dated=False)
 CHANNELS: Final = Slot(
     "channels", None, "no clock can tell an ask that still waits from one that is over", ("channel",)
 )

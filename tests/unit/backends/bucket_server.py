@@ -6,7 +6,7 @@ import asyncio
 import base64
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -89,9 +89,9 @@ class BucketServer(Wire):
         self._inboxes = 0
         self._down_calls: list[Callable[[], None]] = []
 
-    def bucket(self) -> NatsRecordStore:
+    def bucket(self, *, dated: bool = True) -> NatsRecordStore:
         """A store of this bucket."""
-        return NatsRecordStore(JetStream(self), BUCKET, ids=SeededIds(), clock=VirtualClock())
+        return NatsRecordStore(JetStream(self), replace(BUCKET, dated=dated), ids=SeededIds(), clock=VirtualClock())
 
     def named(self, *keys: str) -> None:
         """The index names these."""

@@ -42,6 +42,18 @@ async def test_who_writes_knows_the_time_unasked(server: BucketServer) -> None:
     assert "STREAM.INFO" not in server.verbs()
 
 
+async def test_a_write_that_nobody_asks_the_time_of_is_one_request_and_has_an_earliest_time(
+    server: BucketServer,
+) -> None:
+    bucket = server.bucket(dated=False)
+    time = await bucket.time()
+
+    written = await bucket.create("seat.a", b"1")
+
+    assert time.earliest <= written.written_at <= time.latest
+    assert "STREAM.MSG.GET" not in server.verbs()
+
+
 async def test_who_lists_knows_the_time_unasked(server: BucketServer) -> None:
     bucket = server.bucket()
     await bucket.list("seat.>")

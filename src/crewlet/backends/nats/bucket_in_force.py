@@ -12,11 +12,15 @@ __all__ = ["BucketInForce"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketInForce:
-    """``slot`` is the slot's name; ``age_s`` the age in force, ``None`` for none; ``created_at`` when it was made."""
+    """``slot`` is the slot's name; ``age_s`` the age in force, ``None`` for none; ``created_at`` when it was made.
+
+    ``dated``: whether who writes is told when that was, see ``Slot``.
+    """
 
     slot: str
     age_s: float | None = None
     created_at: datetime | None = None
+    dated: bool = True
 
     @property
     def name(self) -> str:

@@ -93,7 +93,7 @@ async def open_bucket(
         )
     if slot.grows and _is_younger(info.config.max_age, wanted.max_age):
         info = await _raised(jetstream, wanted, info)
-    in_force = BucketInForce(slot=slot.name, age_s=_age_s(info.config), created_at=info.created)
+    in_force = BucketInForce(slot=slot.name, age_s=_age_s(info.config), created_at=info.created, dated=slot.dated)
     _tell_differences(slot, wanted, info.config)
     return OpenedBucket(
         store=NatsRecordStore(jetstream, in_force, ids=ids, clock=clock or SystemClock()),

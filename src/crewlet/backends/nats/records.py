@@ -188,7 +188,7 @@ class NatsRecordStore:
         except Unavailable as lost:
             return await self._landed(key, write_id, lost)
         try:
-            found = await self._leader.at(revision)
+            found = await self._leader.at(revision) if self._bucket.dated else None
             written_at = await self._time_since(sent_s) if found is None else found.time
         except BucketReplaced:
             raise
@@ -210,7 +210,8 @@ class NatsRecordStore:
     async def _time_since(self, sent_s: float) -> datetime:
         """The earliest that the store's clock can have read at that moment of ours.
 
-        It stands for the time of a write that another has replaced before it could be read: nobody reads it again.
+        It stands for the time of a write that another has replaced before it could be read, which nobody reads again,
+        and of one that nobody asks the time of.
         """
         now = await self._leader.time()
         return now.earliest - timedelta(seconds=self._clock.elapsed_s() - sent_s)
