@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -41,6 +42,8 @@ from crewlet.llm.native_blocks import unpacked
 __all__ = ["binding_of", "parameters_of", "reply_of", "stop_reason_of", "to_vendor"]
 
 _BINDING_DIGITS = 16
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def binding_of(request: ModelRequest) -> str:
@@ -152,14 +155,18 @@ def reply_of(
     bound_to: str = "",
     cost_usd: float | None = None,
 ) -> ModelReply:
-    """The vendor's response in neutral form, with its own blocks kept beside."""
+    """The vendor's response in neutral form, with its own blocks kept beside.
+
+    A half of a character, which no event, no journal and no vendor takes, is replaced, and its blocks are not kept.
+    """
+    response, is_whole = _whole(response)
     message = AssistantMessage(
         text="".join(part.content for part in response.parts if isinstance(part, TextPart)),
         reasoning="\n\n".join(
             part.content for part in response.parts if isinstance(part, ThinkingPart) and part.content
         ),
         calls=tuple(_call_of(part) for part in response.parts if isinstance(part, ToolCallPart)),
-        native=response,
+        native=response if is_whole else None,
         backend=backend,
         model=model,
         bound_to=bound_to,
@@ -182,6 +189,33 @@ def reply_of(
     )
 
 
+def _whole(response: ModelResponse) -> tuple[ModelResponse, bool]:
+    """The response without halves of characters; whether it had none."""
+    parts = [_whole_part(part) for part in response.parts]
+    is_whole = all(new is old for new, old in zip(parts, response.parts, strict=True))
+    return (response, True) if is_whole else (replace(response, parts=parts), False)
+
+
+def _whole_part(part: ModelResponsePart) -> ModelResponsePart:
+    if isinstance(part, TextPart | ThinkingPart):
+        text = _HALF_CHARACTER.sub(_REPLACEMENT, part.content)
+        return part if text == part.content else replace(part, content=text)
+    if isinstance(part, ToolCallPart):
+        return _whole_call(part)
+    return part
+
+
+def _whole_call(part: ToolCallPart) -> ToolCallPart:
+    """Its arguments as text tell by themselves; as an object, or escaped in the text, only once they are written."""
+    raw = part.args if isinstance(part.args, str) else json.dumps(part.args or {}, ensure_ascii=False)
+    parsed = _object_of(raw)
+    written = raw if parsed is None else json.dumps(parsed, ensure_ascii=False)
+    name = _HALF_CHARACTER.sub(_REPLACEMENT, part.tool_name)
+    if name == part.tool_name and not _HALF_CHARACTER.search(written) and not _HALF_CHARACTER.search(raw):
+        return part
+    return replace(part, tool_name=name, args=_HALF_CHARACTER.sub(_REPLACEMENT, written))
+
+
 def _call_of(part: ToolCallPart) -> ToolCall:
     if isinstance(part.args, dict):
         return ToolCall(part.tool_call_id, part.tool_name, part.args, json.dumps(part.args, ensure_ascii=False))
@@ -195,7 +229,7 @@ def _object_of(raw: str) -> dict[str, object] | None:
         return {}
     try:
         parsed: object = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return cast("dict[str, object]", parsed) if isinstance(parsed, dict) else None
 
