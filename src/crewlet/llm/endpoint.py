@@ -19,7 +19,7 @@ from pydantic_ai.messages import ModelResponse, PartDeltaEvent, PartStartEvent, 
 from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.errors import CrewletError
-from crewlet.llm.contract import FailureKind, ModelFailure, ModelReply, ModelRequest, OnDelta
+from crewlet.llm.contract import AssistantMessage, FailureKind, ModelFailure, ModelReply, ModelRequest, OnDelta
 from crewlet.llm.failures import failure_of, refuses_streaming
 from crewlet.llm.prices import PriceList
 from crewlet.llm.provider_config import ProviderConfig
@@ -138,7 +138,8 @@ class Endpoint:
             model=config.model,
             bound_to=self._binding(manner, request, secret),
         )
-        settings = settings_for(config, manner.wire, model)
+        goes_on = any(isinstance(message, AssistantMessage) for message in request.messages)
+        settings = settings_for(config, manner.wire, model, goes_on=goes_on)
         parameters = parameters_of(request, strict=strict_tools(manner.wire))
         if on_delta is None:
             async with asyncio.timeout(config.timeout_s):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from crewlet.base.errors import Fenced
-from crewlet.llm import FailureKind, ModelFailure, StopReason, Usage, VendorModel
+from crewlet.llm import FailureKind, ModelFailure, StopReason, ToolResultMessage, Usage, VendorModel
 from crewlet.testing.model_replies import Answer, CallOut, HttpError
 from crewlet.testing.model_servers import ModelServer
 from tests.e2e.llm.conftest import ADD_NOTE, HELLO, KEY, MODELS, MakeModel
@@ -219,6 +220,25 @@ async def test_anthropic_caches_the_system_prompt_and_the_tools_and_bounds_the_r
     assert body["tools"][-1]["cache_control"]["type"] == "ephemeral"
     assert body["max_tokens"] == 16_384
     assert "thinking" not in body
+
+
+async def test_anthropic_caches_a_conversation_once_it_goes_on_and_what_was_written_is_counted(
+    server: ModelServer, make_model: MakeModel
+) -> None:
+    server.will(
+        Answer(calls=(CallOut("add_note", '{"text": "a"}', "c1"),)),
+        Answer(text="ok", input_tokens=10, output_tokens=2, cache_read_tokens=300, cache_write_tokens=40),
+    )
+    model = make_model("anthropic")
+
+    first = await model.complete(HELLO)
+    more = (*HELLO.messages, first.message, ToolResultMessage("c1", "add_note", "noted"))
+    second = await model.complete(replace(HELLO, messages=more))
+
+    at_once, going_on = ([str(said) for said in request.body["messages"]] for request in server.requests)
+    assert "cache_control" not in at_once[0]
+    assert ["cache_control" in said for said in going_on] == [False, False, True]
+    assert second.usage == Usage(350, 2, cache_read_tokens=300, cache_write_tokens=40)
 
 
 async def test_openai_is_asked_to_store_nothing(server: ModelServer, make_model: MakeModel) -> None:
