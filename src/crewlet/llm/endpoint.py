@@ -35,7 +35,7 @@ from crewlet.llm.wires import (
     strict_tools,
 )
 
-__all__ = ["Endpoint"]
+__all__ = ["Endpoint", "Manner"]
 
 _log = structlog.get_logger(__name__)
 
@@ -65,27 +65,37 @@ async def _note_answer(response: httpx2.Response) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Manner:
-    """How this endpoint turned out to like being spoken to; kept until the process ends."""
+class Manner:
+    """How an endpoint turned out to like being spoken to; kept until the process ends."""
 
     wire: Wire
     streams: bool = True
 
 
 class Endpoint:
-    """The connections and the manner of one entry. ``secrets`` are all its keys, for keeping them out of messages."""
+    """The connections and the manner of one entry. ``secrets`` are all its keys, for keeping them out of messages.
 
-    def __init__(self, config: ProviderConfig, *, secrets: Iterable[str], clock: Clock) -> None:
+    ``manner`` is what was found out of the same endpoint before, if anything was.
+    """
+
+    def __init__(
+        self, config: ProviderConfig, *, secrets: Iterable[str], clock: Clock, manner: Manner | None = None
+    ) -> None:
         self._config = config
         self._secrets = tuple(secrets)
         self._clock = clock
         self._prices = PriceList(config)
-        self._manner = _Manner(first_wire(config))
+        self._manner = manner or Manner(first_wire(config))
         self._http = http_client(config)
         self._http.event_hooks["response"].append(_note_answer)
         self._models = {
             secret: model_for(config, self._manner.wire, secret=secret, http=self._http) for secret in secrets
         }
+
+    @property
+    def manner(self) -> Manner:
+        """How it is spoken to now."""
+        return self._manner
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -129,7 +139,7 @@ class Endpoint:
         return reply
 
     async def _call(
-        self, manner: _Manner, request: ModelRequest, secret: str, on_delta: OnDelta | None
+        self, manner: Manner, request: ModelRequest, secret: str, on_delta: OnDelta | None
     ) -> ModelResponse:
         config, model = self._config, self._models[secret]
         messages = to_vendor(
@@ -164,10 +174,10 @@ class Endpoint:
             )
         return response
 
-    def _binding(self, manner: _Manner, request: ModelRequest, secret: str) -> str:
+    def _binding(self, manner: Manner, request: ModelRequest, secret: str) -> str:
         return binding_of(request) if binds_reasoning(manner.wire, self._models[secret]) else ""
 
-    def _check_whole(self, manner: _Manner, response: ModelResponse) -> None:
+    def _check_whole(self, manner: Manner, response: ModelResponse) -> None:
         """A stream that stops without saying why was cut off: the vendors always say, compatible servers need not."""
         said = (response.provider_details or {}).get("finish_reason")
         if manner.wire is not Wire.CHAT and response.parts and response.finish_reason is None and said is None:
@@ -177,19 +187,19 @@ class Endpoint:
                 provider_key=self._config.key,
             )
 
-    def _simpler(self, manner: _Manner, answer: _Answer, error: Exception, *, streamed: bool) -> _Manner | None:
+    def _simpler(self, manner: Manner, answer: _Answer, error: Exception, *, streamed: bool) -> Manner | None:
         if streamed and (answer.is_unstreamed or refuses_streaming(error)):
             return replace(manner, streams=False)
         wire = simpler_wire(self._config, manner.wire)
         return replace(manner, wire=wire) if wire is not None and _is_unknown_path(error) else None
 
-    def _negotiate(self, simpler: _Manner) -> None:
+    def _negotiate(self, simpler: Manner) -> None:
         """Become as simple as ``simpler``; calls that started in another manner never make it finer again."""
         config, before = self._config, self._manner
         wire = before.wire if simpler.wire is first_wire(config) else simpler.wire
         if wire is not before.wire:
             self._models = {secret: model_for(config, wire, secret=secret, http=self._http) for secret in self._models}
-        self._manner = _Manner(wire, streams=before.streams and simpler.streams)
+        self._manner = Manner(wire, streams=before.streams and simpler.streams)
         _log.info("llm_negotiated_down", provider=config.key, wire=wire, streams=self._manner.streams)
 
     def _cost_usd(self, response: ModelResponse) -> float | None:
@@ -205,7 +215,7 @@ class Endpoint:
             secrets=self._secrets,
         )
 
-    def _backend(self, manner: _Manner) -> str:
+    def _backend(self, manner: Manner) -> str:
         """Who said it: only the same endpoint, spoken to in the same way, can read its own blocks again."""
         return f"{manner.wire}@{self._config.base_url}" if self._config.base_url else manner.wire
 

@@ -18,10 +18,11 @@ from crewlet.llm.contract import (
 )
 from crewlet.llm.script import FailRule, ReplyRule, Script, WhenRule, fill
 
-__all__ = ["SUBMIT_REVIEW", "SUBMIT_WORK", "ScriptReader", "ScriptedAnswer"]
+__all__ = ["SUBMIT_RESULT", "SUBMIT_REVIEW", "SUBMIT_WORK", "ScriptReader", "ScriptedAnswer"]
 
 SUBMIT_WORK: Final = "submit_work"
 SUBMIT_REVIEW: Final = "submit_review"
+SUBMIT_RESULT: Final = "submit_result"
 
 _DISCOVERY: Final = frozenset({"lookup_colleague", "list_mcp_server_tools", "activate_tool", SUBMIT_WORK})
 """Tools whose use delivers nothing."""
@@ -199,6 +200,8 @@ def _finished(
         # Without an artifact of its own, a review lets the executor's summary stand.
         artifact = text or scene.place("artifact")
         calls = [(SUBMIT_REVIEW, {"decision": "done", **({"final_artifact": artifact} if artifact else {})})]
+    elif SUBMIT_RESULT in offered:
+        calls = [(SUBMIT_RESULT, {"result": text or _NOTHING_FITS})]
     elif SUBMIT_WORK in offered:
         delivered = sorted({*_delivering_calls(scene.request)})
         summary = text or _NOTHING_FITS

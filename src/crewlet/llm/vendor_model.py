@@ -14,7 +14,7 @@ from crewlet.llm.contract import FailureKind, ModelFailure, ModelReply, ModelReq
 from crewlet.llm.provider_config import ProviderConfig
 
 if TYPE_CHECKING:
-    from crewlet.llm.endpoint import Endpoint
+    from crewlet.llm.endpoint import Endpoint, Manner
 
 __all__ = ["VendorModel"]
 
@@ -32,6 +32,7 @@ class VendorModel:
         self._on_bench = on_bench
         self._bag = bag_of(config.key, tuple(secrets), config.cooldowns)
         self._endpoint: Endpoint | None = None
+        self._known: Manner | None = None
         self._opening = asyncio.Lock()
 
     @property
@@ -81,8 +82,10 @@ class VendorModel:
         return self._bag is not before
 
     def take_over(self, before: VendorModel) -> None:
-        """Know what the model knows that held this entry until now: which keys rest, and how often each failed."""
+        """Know what the model knows that held this entry until now: which keys rest, and how its endpoint is asked."""
         self._bag = self._bag.taking_over(before._bag)
+        if _place_of(self._config) == _place_of(before._config):
+            self._known = before._known if before._endpoint is None else before._endpoint.manner
 
     async def _rest(self, bench: Bench) -> None:
         self._bag = self._bag.benched(bench)
@@ -108,11 +111,15 @@ class VendorModel:
         async with self._opening:
             if self._endpoint is None:
                 # Seconds of importing, and the reading of certificates: the loop goes on meanwhile.
-                self._endpoint = await asyncio.to_thread(_endpoint_of, self._config, self._bag.secrets, self._clock)
+                self._endpoint = await asyncio.to_thread(self._new_endpoint)
             return self._endpoint
 
+    def _new_endpoint(self) -> Endpoint:
+        from crewlet.llm.endpoint import Endpoint
 
-def _endpoint_of(config: ProviderConfig, secrets: tuple[str, ...], clock: Clock) -> Endpoint:
-    from crewlet.llm.endpoint import Endpoint
+        return Endpoint(self._config, secrets=self._bag.secrets, clock=self._clock, manner=self._known)
 
-    return Endpoint(config, secrets=secrets, clock=clock)
+
+def _place_of(config: ProviderConfig) -> tuple[str, str, str]:
+    """What an endpoint's manner hangs on."""
+    return config.type, config.base_url, config.model

@@ -14,6 +14,10 @@ pytestmark = pytest.mark.slow
 REFUSES = HttpError(status=400, type="invalid_request_error", message="`stream` is not supported by this model")
 
 
+def unheard(_piece: str) -> None:
+    """Takes what streams in and does nothing with it."""
+
+
 def streams_asked(server: ModelServer) -> list[bool]:
     return [bool(request.body.get("stream")) for request in server.requests]
 
@@ -44,6 +48,21 @@ async def test_who_answers_unstreamed_is_asked_for_the_whole_from_then_on(
     assert first.message.text == "one"
     assert heard == ["one", "two"]
     assert streams_asked(server) == [True, False, False]
+
+
+async def test_what_was_found_out_of_an_endpoint_outlives_a_change_of_company(
+    server: ModelServer, make_model: MakeModel, wire: str
+) -> None:
+    server.will(REFUSES, *(Answer(text="ok") for _ in range(3)))
+    old, new, elsewhere = make_model(wire), make_model(wire), make_model(wire, model="another-model")
+    await old.complete(HELLO, on_delta=unheard)
+
+    new.take_over(old)
+    elsewhere.take_over(old)
+    await new.complete(HELLO, on_delta=unheard)
+    await elsewhere.complete(HELLO, on_delta=unheard)
+
+    assert streams_asked(server) == [True, False, False, True]
 
 
 async def test_a_failure_that_is_not_about_streaming_changes_nothing(
