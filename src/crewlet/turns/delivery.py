@@ -13,7 +13,7 @@ from typing import Final
 from crewlet.base import limits
 from crewlet.events.types import ExternalNotification
 from crewlet.inbox import Reply, Trigger
-from crewlet.tools import Hint, ToolResult, ToolRow
+from crewlet.tools import Hint, ToolResult, ToolRow, reaches_outside
 from crewlet.turns.builtin_submit_work import WorkOutcome, WorkSubmission
 from crewlet.turns.setup import ToolSurface
 
@@ -44,16 +44,24 @@ class CallsMade:
     """What a turn's calls have come to, in all of its phases; only ever grows."""
 
     _made: set[str] = field(default_factory=set[str])
+    _reads: set[str] = field(default_factory=set[str])
     _reached: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
 
     def note(self, row: ToolRow, result: ToolResult) -> None:
         """Count a call that succeeded, or that nobody knows to have failed: a gate must not have it made twice."""
+        if not surface_of(row) and not reaches_outside(row):
+            self._reads.add(row.name)
         if result.is_error and not result.unknown:
             return
         self._made.add(row.name)
         surface = surface_of(row)
         if surface:
             self._reached.setdefault(row.name, set()).add(surface)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The tools among them that only look."""
+        return frozenset(self._reads)
 
     def made(self, tool: str) -> bool:
         """Whether a call of ``tool`` went through."""

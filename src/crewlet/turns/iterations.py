@@ -73,7 +73,13 @@ class Iterations:
         refuted = self._refuted(submission)
         if refuted:
             calls = tuple(record.executions)
-            return PriorIteration(iteration=iteration, calls=calls, submission=submission, engine_notes=refuted)
+            return PriorIteration(
+                iteration=iteration,
+                calls=calls,
+                submission=submission,
+                engine_notes=refuted,
+                reads=self._scope.made.reads,
+            )
         return await self._review(iteration, submission, record)
 
     def _refuted(self, submission: WorkSubmission) -> str:
@@ -159,6 +165,7 @@ class Iterations:
             submission=submission,
             review=review,
             engine_notes=overturned,
+            reads=scope.made.reads,
         )
 
     async def _run(self, plan: PhasePlan) -> tuple[PhaseEnd, PhaseRecord]:

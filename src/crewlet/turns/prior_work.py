@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -19,13 +19,17 @@ _FINISHERS = frozenset({SUBMIT_WORK, SUBMIT_REVIEW})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorIteration:
-    """One closed iteration that was sent back: by the review, or by the engine's own check of what was claimed."""
+    """One closed iteration that was sent back: by the review, or by the engine's own check of what was claimed.
+
+    ``reads`` are the tools that only look, of whose calls the latest alone are told again.
+    """
 
     iteration: int
     calls: tuple[ToolExecution, ...]
     submission: WorkSubmission
     review: Review | None = None
     engine_notes: str = ""
+    reads: frozenset[str] = frozenset()
 
 
 def render_prior(prior: Sequence[PriorIteration]) -> str:
@@ -33,7 +37,7 @@ def render_prior(prior: Sequence[PriorIteration]) -> str:
     parts: list[str] = []
     for each in prior:
         parts.append(f"### Iteration {each.iteration}")
-        parts.append(render_calls(each.calls, with_results=False))
+        parts.append(render_calls(each.calls, with_results=False, reads=each.reads))
         parts.append(render_submission(each.submission, result_max_chars=limits.PRIOR_ARTIFACT_MAX_CHARS))
         if each.review is not None and each.review.completed_work:
             parts.append(f"Already done, not to be done again: {each.review.completed_work}")
@@ -44,14 +48,15 @@ def render_prior(prior: Sequence[PriorIteration]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def render_calls(calls: Sequence[ToolExecution], *, with_results: bool) -> str:
+def render_calls(calls: Sequence[ToolExecution], *, with_results: bool, reads: Container[str] = ()) -> str:
     """One line a call, the latest of many, arguments and results cut; the calls that ended phases are left out."""
     told = [call for call in calls if call.name not in _FINISHERS]
     if not told:
         return "No tool was called."
-    left_out = len(told) - limits.PRIOR_CALLS_MAX
+    kept = _kept(told, reads)
+    left_out = len(told) - len(kept)
     lines = [f"({left_out} earlier calls are left out)"] if left_out > 0 else []
-    for call in told[-limits.PRIOR_CALLS_MAX :]:
+    for call in kept:
         state = "failed" if call.error else "ok"
         lines.append(f"- {call.name}({_elided(call.arguments)}): {state}")
         if with_results or call.error:
@@ -71,6 +76,13 @@ def render_submission(submission: WorkSubmission, *, result_max_chars: int = 0) 
     result = _tail(submission.summary, result_max_chars) if result_max_chars else submission.summary
     lines.append(f"Result:\n{result}")
     return "\n".join(lines)
+
+
+def _kept(calls: Sequence[ToolExecution], reads: Container[str]) -> Sequence[ToolExecution]:
+    """The latest calls, of those that only look no more than a dozen."""
+    looks = [place for place, call in enumerate(calls) if call.name in reads]
+    dropped = frozenset(looks[: -limits.PRIOR_READS_MAX])
+    return [call for place, call in enumerate(calls) if place not in dropped][-limits.PRIOR_CALLS_MAX :]
 
 
 def _elided(arguments: Mapping[str, object]) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum, auto
+
+import msgspec
 
 from crewlet.base import limits
 from crewlet.base.errors import CrewletError
@@ -72,4 +73,4 @@ def why_refused(call: ToolCall) -> str:
 def _arguments(call: ToolCall) -> str:
     if call.arguments is None:
         return call.raw
-    return json.dumps(call.arguments, sort_keys=True, ensure_ascii=False, default=str)
+    return msgspec.json.encode(call.arguments, order="deterministic").decode()

@@ -112,6 +112,12 @@ async def test_a_text_ends_an_execution_as_its_summary() -> None:
     ]
 
 
+async def test_a_text_ends_a_workers_task_as_its_result() -> None:
+    reply = await scripted("replies: [{say: found}]").complete(a_request("submit_result"))
+
+    assert [(call.name, call.arguments) for call in reply.message.calls] == [("submit_result", {"result": "found"})]
+
+
 async def test_a_failed_call_and_a_look_around_are_no_deliveries() -> None:
     model = scripted("replies: [{say: x}]")
     failed = after(a_request("submit_work"), "add_note", "no", is_error=True)
