@@ -87,7 +87,9 @@ async def test_a_node_that_is_alone_shares_no_cooldown_and_a_changed_company_rem
         await talk.engine.api.post("/company", {"document": json.dumps(changed)})
         after = await talk.ask()
         shared = await cooldowns(talk.engine)
+        note = (await talk.engine.api.get("/coordination/cooldowns"))["note"]
 
     assert (before["answer"], after["answer"]) == ("Before.", "After.")
     assert talk.keys_shown() == [FIRST, SECOND, SECOND, SECOND, SECOND]
     assert shared == []
+    assert "own process" in note

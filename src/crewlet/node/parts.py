@@ -67,7 +67,13 @@ _log = structlog.get_logger(__name__)
 _LEASES_NOTE: Final = (
     "with coordination.type local, leases are held in the node's own process and are not recorded here"
 )
-_LOCAL_LEASES: Final = {slot.name: _LEASES_NOTE for slot in (LEASES, DUTIES, EPOCHS)}
+_COOLDOWNS_NOTE: Final = (
+    "with coordination.type local, resting keys are known to the node's own process and not recorded"
+)
+_LOCAL_NOTES: Final = {
+    **{slot.name: _LEASES_NOTE for slot in (LEASES, DUTIES, EPOCHS)},
+    COOLDOWNS.name: _COOLDOWNS_NOTE,
+}
 
 
 class Surroundings(Protocol):
@@ -275,7 +281,7 @@ async def assemble(
         company=in_force,
         applying=applying,
         fleet_company=fleet_company,
-        record_notes=_LOCAL_LEASES if config.coordination == "local" else {},
+        record_notes=_LOCAL_NOTES if config.coordination == "local" else {},
         tracer=tracer,
     )
 
