@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from typing import Final
 
 __all__ = [
@@ -168,6 +169,7 @@ def namespace(subject: str) -> str | None:
     return f"{_ROOT}.{parts[1]}"
 
 
+@lru_cache(maxsize=4096)
 def namespace_stream(subject: str) -> str | None:
     """The stream that carries a subject or pattern, one of ours or the name for one on demand; ``None``: several."""
     name = namespace(subject)

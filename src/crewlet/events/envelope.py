@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -59,7 +59,25 @@ class Event:
 
     def stamped(self, node: str) -> Event:
         """This event with ``node`` as its origin, unless it names one already."""
-        return self if self.node or not node else replace(self, node=node)
+        if self.node or not node:
+            return self
+        # Each field by name: `replace` looks them all up anew, for every event that is published.
+        return Event(
+            id=self.id,
+            type=self.type,
+            timestamp=self.timestamp,
+            source=self.source,
+            node=node,
+            trace_id=self.trace_id,
+            span_id=self.span_id,
+            parent_span_id=self.parent_span_id,
+            delegation_depth=self.delegation_depth,
+            parent_turn_id=self.parent_turn_id,
+            delegation_chain=self.delegation_chain,
+            payload=self.payload,
+            data=self.data,
+            extra=self.extra,
+        )
 
 
 def new_event(

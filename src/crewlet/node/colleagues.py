@@ -8,7 +8,7 @@ from crewlet.org import Organization, Seat
 from crewlet.tools import Colleague
 from crewlet.turns import CompanyBrief, SeatBrief, WorkerBrief
 
-__all__ = ["CompanyColleagues", "company_brief", "seat_brief", "worker_briefs"]
+__all__ = ["CompanyColleagues", "CompanyLines", "company_brief", "seat_brief", "worker_briefs"]
 
 
 class CompanyColleagues:
@@ -37,11 +37,28 @@ def company_brief(company: Organization) -> CompanyBrief:
     return CompanyBrief(name=company.name, mission=company.mission, vision=company.vision, policies=company.policies)
 
 
-def seat_brief(company: Organization, seat: Seat) -> SeatBrief:
+class CompanyLines:
+    """A line for each seat of one company, as the prompts of the others show it; made once, when first asked for."""
+
+    def __init__(self, company: Organization) -> None:
+        self._company = company
+        self._agents: dict[str, str] | None = None
+        self._humans: dict[str, str] = {}
+
+    def around(self, seat: Seat) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The agents and the people beside the seat."""
+        if self._agents is None:
+            each = [_colleague(self._company, other) for other in self._company.seats]
+            self._agents = {one.handle: _line(one) for one in each if one.kind == "agent"}
+            self._humans = {one.handle: _line(one) for one in each if one.kind == "human"}
+        return _without(self._agents, seat.handle), _without(self._humans, seat.handle)
+
+
+def seat_brief(company: Organization, seat: Seat, lines: CompanyLines) -> SeatBrief:
     """What the seat's own prompt says of it and of those around it."""
     unit = None if seat.unit is None else company.unit(seat.unit)
     manager = company.manager(seat.handle)
-    others = [_colleague(company, other) for other in company.seats if other.handle != seat.handle]
+    team, human_colleagues = lines.around(seat)
     return SeatBrief(
         handle=seat.handle,
         name=seat.name,
@@ -52,8 +69,8 @@ def seat_brief(company: Organization, seat: Seat) -> SeatBrief:
         guidelines=seat.behavioral_guidelines,
         unit="" if unit is None else "\n".join(part for part in (unit.name, unit.purpose, *unit.goals) if part),
         manager="" if manager is None else f"{manager.name} (@{manager.handle})",
-        team=tuple(_line(other) for other in others if other.kind == "agent"),
-        human_colleagues=tuple(_line(other) for other in others if other.kind == "human"),
+        team=team,
+        human_colleagues=human_colleagues,
     )
 
 
@@ -88,6 +105,10 @@ def _colleague(company: Organization, seat: Seat) -> Colleague:
         availability=seat.availability,
         contact="ask with a2a_ask" if seat.is_agent else _contact(seat),
     )
+
+
+def _without(lines: dict[str, str], handle: str) -> tuple[str, ...]:
+    return tuple(line for other, line in lines.items() if other != handle)
 
 
 def _contact(seat: Seat) -> str:

@@ -12,7 +12,7 @@ from crewlet.base.errors import Unavailable
 from crewlet.base.fence import Fence
 from crewlet.inbox import Decision, Trigger, TurnJournal, TurnOutcome
 from crewlet.llm import Models
-from crewlet.node.colleagues import company_brief, seat_brief, worker_briefs
+from crewlet.node.colleagues import CompanyLines, company_brief, seat_brief, worker_briefs
 from crewlet.node.steering import Steering
 from crewlet.node.turn_meter import TurnMeters
 from crewlet.org import Organization, Phase
@@ -34,6 +34,7 @@ class CompanyEpoch:
     models: Models
     skipped: frozenset[str]
     engine: TurnEngine
+    lines: CompanyLines
 
     def setup(self, handle: str, tools: SeatTools) -> TurnSetup | None:
         """What a turn of the seat works with, or ``None`` where the company has no such agent seat."""
@@ -42,7 +43,7 @@ class CompanyEpoch:
             return None
         chain = self.organization.model_chain
         return TurnSetup(
-            seat=seat_brief(self.organization, seat),
+            seat=seat_brief(self.organization, seat, self.lines),
             company=company_brief(self.organization),
             executor=self.models.for_chain(chain(seat, Phase.EXECUTE, skipped=self.skipped)),
             reviewer=self.models.for_chain(chain(seat, Phase.REVIEW, skipped=self.skipped)),

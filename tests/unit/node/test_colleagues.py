@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crewlet.node.colleagues import CompanyColleagues, company_brief, seat_brief
+from crewlet.node.colleagues import CompanyColleagues, CompanyLines, company_brief, seat_brief
 from tests.unit.node.companies import acme, seat_of
 
 
@@ -42,7 +42,7 @@ def test_a_prompt_says_what_the_company_is_for() -> None:
 
 def test_a_seats_prompt_names_its_unit_its_manager_and_all_others_but_itself() -> None:
     company = acme()
-    brief = seat_brief(company, seat_of(company, "eng"))
+    brief = seat_brief(company, seat_of(company, "eng"), CompanyLines(company))
 
     assert (brief.handle, brief.unit, brief.manager) == ("eng", "Engineering\nBuilds it\nShip", "Technology (@cto)")
     assert brief.agent_id == str(seat_of(company, "eng").agent_id)

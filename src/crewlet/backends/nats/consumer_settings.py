@@ -10,7 +10,7 @@ from crewlet.backends.nats.jetstream_types import ConsumerConfig, ConsumerInfo, 
 from crewlet.base import limits
 from crewlet.queue import QueueConfig, Subscription
 
-__all__ = ["DeliveryMark", "consumer_differences", "delivery_mark", "mailbox_settings", "recorded_pair"]
+__all__ = ["DeliveryMark", "came_alone", "consumer_differences", "delivery_mark", "mailbox_settings", "recorded_pair"]
 
 _COMPARED: Final = (
     "durable_name",
@@ -29,6 +29,8 @@ _COMPARED: Final = (
 )
 _MARK: Final = "$JS.ACK."
 _SHORT_MARK: Final = 9
+_DELIVERIES: Final = 4
+_PENDING: Final = 8
 _LONG_MARK: Final = 11
 
 
@@ -82,15 +84,29 @@ class DeliveryMark:
 
 def delivery_mark(reply: str) -> DeliveryMark | None:
     """The mark in ``$JS.ACK.…``, with or without domain and account; ``None`` for any other subject."""
-    if not reply.startswith(_MARK):
-        return None
-    tokens = reply.split(".")
-    if len(tokens) >= _LONG_MARK:
-        del tokens[2:4]
-    if len(tokens) < _SHORT_MARK:
+    tokens = _mark_tokens(reply)
+    if tokens is None:
         return None
     _, _, stream, consumer, deliveries, stream_seq, consumer_seq, *_ = tokens
     try:
         return DeliveryMark(stream, consumer, int(deliveries), int(stream_seq), int(consumer_seq))
     except ValueError:
         return None
+
+
+def came_alone(reply: str) -> bool:
+    """Whether the broker had no other message for the mailbox as it made this delivery, the first of its message.
+
+    What comes back to a mailbox is not among those: beside a delivery that did there may be more.
+    """
+    tokens = _mark_tokens(reply)
+    return tokens is not None and tokens[_DELIVERIES] == "1" and tokens[_PENDING] == "0"
+
+
+def _mark_tokens(reply: str) -> list[str] | None:
+    if not reply.startswith(_MARK):
+        return None
+    tokens = reply.split(".")
+    if len(tokens) >= _LONG_MARK:
+        del tokens[2:4]
+    return tokens if len(tokens) >= _SHORT_MARK else None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 import structlog
 
+from crewlet.backends.nats.consumer_settings import came_alone
 from crewlet.backends.nats.queue_attachment import QUIESCED, Attachment, AttachmentParts, Held
 from crewlet.backends.nats.wire import Message
 from crewlet.queue import (
@@ -66,7 +67,7 @@ class BatchAttachment(Attachment):
                 drain.append(first)
                 # The wait may have been long.
                 self._look_up_options()
-                if not self._options.linger_s:
+                if not self._options.linger_s and not came_alone(first.reply):
                     drain += await self._pull.more(self._options.max_events - 1)
             if self._options.linger_s:
                 drain += await self._pull.more(self._options.max_events - len(drain), self._options.linger_s)
