@@ -1,0 +1,144 @@
+"""What has to be true of a simulated company once it has worked off its mail."""
+
+from __future__ import annotations
+
+from crewlet.coordination import BUDGETS, CHANNELS, LEDGER, BudgetRecord, Channel, ChannelStatus, agent_scope
+from crewlet.coordination.keys import key_token
+from crewlet.coordination.records.budget_record import scope_key
+from crewlet.coordination.records.codec import decode_record
+from crewlet.events.types import AgentTurnCompleted
+from crewlet.inbox import Reply, runs_turn, trigger_of
+from crewlet.inbox.message_keys import ledger_key_of
+from crewlet.queue import inbox_of
+from crewlet.testing.simulation.mail_view import MailView
+from crewlet.testing.turn_simulation.plan import HANDLES
+from crewlet.testing.turn_simulation.reports import Reports
+from crewlet.testing.turn_simulation.rules import Rule
+from crewlet.testing.turn_simulation.world import TurnWorld
+
+__all__ = ["SettledCompany"]
+
+_BY_THE_BROKER = "never settled"
+
+
+class SettledCompany:
+    """Holds what is left to the rules. ``uncounted`` are the replies whose charge died with their process."""
+
+    def __init__(self, world: TurnWorld, reports: Reports) -> None:
+        self._world = world
+        self._reports = reports
+        self._view = MailView(world.broker)
+        self.uncounted = 0
+        self.letters = 0
+        self.skipped = 0
+
+    def left(self) -> dict[str, list[str]]:
+        """The mail that is still there, by seat."""
+        found = {handle: [place.event_id for place in self._view.places(inbox_of(handle))] for handle in HANDLES}
+        return {handle: ids for handle, ids in found.items() if ids}
+
+    def check(self) -> None:
+        """Look at every trigger, ask and reply of the day."""
+        self._check_triggers()
+        self._check_answers()
+        self._check_asks()
+        self._check_counters()
+        for broken in self._reports.broken():
+            self._found("whole", broken)
+
+    def _check_triggers(self) -> None:
+        broker, world = self._world.broker, self._world
+        letters = {
+            (letter.topic, letter.event.id): letter for letter in broker.dead_letters() if letter.event is not None
+        }
+        worked_by = {(turn.handle, each) for turn in world.outside.turns.values() for each in turn.events}
+        unwritten = self._reports.named("ledger_write_failed", "id")
+        unwritten_turns = self._reports.named("ledger_write_failed", "turns")
+        untold = self._reports.named("turn_trigger_skipped_lost", "seat")
+        for (handle, event_id), event in broker.triggers.items():
+            letter = letters.get((inbox_of(handle).topic, event_id))
+            keys = [event_id, ledger_key_of(event, world.sources)]
+            recorded = any(self._recorded(handle, key) for key in keys if key)
+            said = broker.skipped.get((handle, event_id), [])
+            self.skipped += bool(said)
+            if not recorded and letter is None:
+                if not said and (handle, event_id) not in worked_by:
+                    self._found("ends", f"{event_id} of {handle} is gone: nobody worked it, and nothing was said of it")
+                elif not (event_id in unwritten or self._turns_of(handle, event_id) & unwritten_turns):
+                    self._found("ledger", f"{event_id} of {handle} is gone, and the ledger does not have it")
+            if letter is not None and not recorded:
+                self.letters += 1
+                silent = not any(each.abandoned for each in said)
+                if silent and not letter.reason.startswith(_BY_THE_BROKER) and handle not in untold:
+                    self._found(
+                        "said", f"{event_id} of {handle} is a dead letter ({letter.reason}), and nobody said so"
+                    )
+
+    def _turns_of(self, handle: str, event_id: str) -> set[str]:
+        turns = self._world.outside.turns.items()
+        return {turn_id for turn_id, turn in turns if turn.handle == handle and event_id in turn.events}
+
+    def _check_answers(self) -> None:
+        """Of what the engine itself returns the answer to, the completions are the answers."""
+        unsure = self._reports.named("turn_completion_publish_failed", "turn")
+        answered: dict[tuple[str, str], list[str]] = {}
+        for turn_id, body in self._world.broker.completed.items():
+            turn = self._world.outside.turns.get(turn_id)
+            if turn is None or turn.reply is not Reply.ENGINE or body.decision != "done" or turn_id in unsure:
+                continue
+            for event_id in turn.events:
+                answered.setdefault((turn.handle, event_id), []).append(turn_id)
+        for (handle, event_id), turns in answered.items():
+            if len(turns) > 1:
+                self._found("answers", f"{event_id} of {handle} is answered by {turns}")
+
+    def _check_asks(self) -> None:
+        for channel in self._every_channel():
+            if channel.status is ChannelStatus.CLOSED:
+                continue
+            waits = [
+                event.id
+                for (handle, _), event in self._world.broker.triggers.items()
+                if handle == channel.target
+                and runs_turn(event)
+                and trigger_of(handle, [event], self._world.sources, headroom=0).answers_channel == channel.channel_id
+            ]
+            worked = [each for each in waits if self._recorded(channel.target, each)]
+            deferred = any(turn.asks for turn in self._answering(channel.target, worked))
+            if worked and not deferred:
+                self._found("asks", f"{channel.target} worked {worked}, and {channel.channel_id} is {channel.status}")
+
+    def _answering(self, handle: str, event_ids: list[str]) -> list[AgentTurnCompleted]:
+        turns = {turn_id for each in event_ids for turn_id in self._turns_of(handle, each)}
+        return [self._world.broker.completed[turn_id] for turn_id in turns if turn_id in self._world.broker.completed]
+
+    def _every_channel(self) -> list[Channel]:
+        bucket = self._world.buckets[CHANNELS.name]
+        records = [bucket.live(key) for key in bucket.keys([">"])]
+        return [decode_record(Channel, record.value) for record in records if record is not None]
+
+    def _check_counters(self) -> None:
+        organization = self._world.company.organization
+        for handle in HANDLES:
+            seat = organization.agent_seat_by_handle(handle)
+            assert seat is not None
+            self._check_counter(agent_scope(seat.agent_id or ""), {handle})
+        self._check_counter("org", {*HANDLES})
+
+    def _check_counter(self, scope: str, handles: set[str]) -> None:
+        """Between what was surely counted and all that is on record; the difference is each turn's last reply."""
+        record = self._world.buckets[BUDGETS.name].live(scope_key(scope))
+        counted = 0 if record is None else decode_record(BudgetRecord, record.value).month.used
+        replies = {key: kept for key, kept in self._world.log.replies.items() if kept.handle in handles}
+        all_of_it = sum(kept.tokens for kept in replies.values())
+        unsure = {key: kept for key, kept in replies.items() if key not in self._world.charges.known and kept.tokens}
+        open_ended = sum(kept.tokens for kept in unsure.values() if not kept.followed)
+        self.uncounted += sum(not kept.followed for kept in unsure.values())
+        if not all_of_it - open_ended <= counted <= all_of_it:
+            self._found("counters", f"{scope} counts {counted} of {all_of_it}, {open_ended} perhaps uncounted")
+
+    def _recorded(self, handle: str, key: str) -> bool:
+        return self._world.buckets[LEDGER.name].live(f"{key_token(handle)}.{key_token(key)}") is not None
+
+    def _found(self, rule: Rule, what: str) -> None:
+        self._world.findings.add(rule, what)

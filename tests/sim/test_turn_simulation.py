@@ -1,0 +1,44 @@
+"""A company's bad days, each from one seed, and planted faults that the rules of turns have to find."""
+
+from __future__ import annotations
+
+import pytest
+
+from crewlet.testing.turn_simulation import RULES, TURN_FAULTS, TurnFault, simulate_turns
+
+SEEDS = range(20)
+SHOWN_BY = {
+    "the ledger is not written": 0,
+    "a failed call has no result": 0,
+    "a call's outcome breaks the turn": 0,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_rule_is_broken_on_a_bad_day(seed: int) -> None:
+    run = simulate_turns(seed)
+
+    assert run.findings == []
+    assert run.happened["replies"] > run.triggers
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "fault", [fault for fault in TURN_FAULTS if fault.name in SHOWN_BY], ids=lambda fault: fault.name
+)
+def test_a_planted_fault_is_found_by_its_rule(fault: TurnFault) -> None:
+    run = simulate_turns(SHOWN_BY[fault.name], fault=fault)
+
+    assert {finding.rule for finding in run.findings} & {*fault.rules}
+
+
+def test_each_rule_has_a_fault_that_it_has_to_find() -> None:
+    assert {rule for fault in TURN_FAULTS for rule in fault.rules} == {*RULES}
+
+
+@pytest.mark.slow
+def test_one_seed_is_one_day() -> None:
+    one, other = simulate_turns(3), simulate_turns(3)
+
+    assert (one.story, one.happened, one.virtual_s) == (other.story, other.happened, other.virtual_s)
