@@ -10,7 +10,6 @@ from typing import NamedTuple
 from crewlet.base.clock import Clock
 from crewlet.config import models_without_keys
 from crewlet.llm import Models, OnBench, build_models
-from crewlet.node.colleagues import CompanyLines
 from crewlet.node.company_parts import CompanySource, provider_configs, shared_server_specs, turn_config
 from crewlet.node.turn_runner import CompanyEpoch
 from crewlet.org import Organization
@@ -71,8 +70,7 @@ def built_company(
 ) -> BuiltCompany:
     """The company whose models these are."""
     engine = new_engine(turn_config(source.organization))
-    company, lines = source.organization, CompanyLines(source.organization)
-    return BuiltCompany(source, CompanyEpoch(company, built.models, built.skipped, engine, lines))
+    return BuiltCompany(source, CompanyEpoch(source.organization, built.models, built.skipped, engine))
 
 
 def company_models(source: CompanySource, clock: Clock, on_bench: OnBench) -> CompanyModels:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from crewlet.a2a import A2aService, Answer
 from crewlet.base.errors import Unavailable
@@ -34,7 +34,10 @@ class CompanyEpoch:
     models: Models
     skipped: frozenset[str]
     engine: TurnEngine
-    lines: CompanyLines
+    _lines: CompanyLines = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_lines", CompanyLines(self.organization))
 
     def setup(self, handle: str, tools: SeatTools) -> TurnSetup | None:
         """What a turn of the seat works with, or ``None`` where the company has no such agent seat."""
@@ -43,7 +46,7 @@ class CompanyEpoch:
             return None
         chain = self.organization.model_chain
         return TurnSetup(
-            seat=seat_brief(self.organization, seat, self.lines),
+            seat=seat_brief(self.organization, seat, self._lines),
             company=company_brief(self.organization),
             executor=self.models.for_chain(chain(seat, Phase.EXECUTE, skipped=self.skipped)),
             reviewer=self.models.for_chain(chain(seat, Phase.REVIEW, skipped=self.skipped)),
