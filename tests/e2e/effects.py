@@ -50,9 +50,15 @@ def working_company(handles: Sequence[str], effects: Path) -> Json:
     return company(*map(role, handles), llm={"script": scripted()}, mcp_servers=[effects_server(effects, shared=True)])
 
 
-def effects_server(effects: Path, **fields: object) -> Json:
-    """A tool server whose calls are lines of ``effects``."""
-    return {"name": "effects", "command": sys.executable, "args": [str(SERVER), str(effects)], **fields}
+def effects_server(effects: Path, *, mute: str = "", **fields: object) -> Json:
+    """A tool server whose calls are lines of ``effects``; on the node whose folder is ``mute`` it never answers."""
+    return {"name": "effects", "command": sys.executable, "args": [str(SERVER), str(effects), mute], **fields}
+
+
+def effects_of(effects: Path, text: str) -> int:
+    """How often the tool did what a message was to bring about."""
+    lines = effects.read_text().splitlines() if effects.exists() else []
+    return [json.loads(line)["text"] for line in lines].count(text)
 
 
 def write_worker(folder: Path, *, delay_ms: int = 0) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections import Counter
@@ -21,7 +20,7 @@ from crewlet.testing.engine_files import EngineFiles, write_engine_files
 from crewlet.testing.engines import Engine, running_engine
 from crewlet.testing.waiting import wait_until
 from tests.e2e.companies import ASK_CTO, ASKED, ECHO, company, role, scripted, write_script
-from tests.e2e.effects import effects_server
+from tests.e2e.effects import effects_of, effects_server
 
 KILLED_ENGINE = Path(__file__).with_name("killed_engine.py")
 RUNNING_AGAIN_S = 20.0
@@ -269,7 +268,7 @@ class Sweep:
     def _wrong_with_effects(self, life: Life) -> list[str]:
         if self._effects is None:
             return []
-        made = [json.loads(line)["text"] for line in self._effects.read_text().splitlines()].count(life.text)
+        made = effects_of(self._effects, life.text)
         # One that was about to be made when the process died is not made again: the model is told so.
         least = 1 if life.acted or not life.may_have_been_about_to_act else 0
         return [] if least <= made <= 1 else [f"its call outside was made {made} times, and not {least} to 1"]
