@@ -101,7 +101,7 @@ class _Verdict:
 
 def _turn_view(of_turn: Sequence[Event]) -> TurnView:
     """One run from its beginning and its end; the end alone tells enough where a row of the beginning was lost."""
-    first, last = of_turn[0], next((e for e in reversed(of_turn) if isinstance(e.data, AgentTurnCompleted)), None)
+    first, last = of_turn[0], _end_of_turn(of_turn)
     body, done = first.data, None if last is None else last.data
     assert isinstance(body, (AgentTurnStarted, AgentTurnCompleted))
     assert done is None or isinstance(done, AgentTurnCompleted)
@@ -120,6 +120,13 @@ def _turn_view(of_turn: Sequence[Event]) -> TurnView:
         tokens=0 if done is None else done.input_tokens + done.output_tokens,
         cost_usd=None if done is None else done.cost_usd,
     )
+
+
+def _end_of_turn(of_turn: Sequence[Event]) -> Event | None:
+    """The last end that was told, but for an end that only lost the turn to whoever ended it."""
+    ends = [event for event in of_turn if isinstance(event.data, AgentTurnCompleted)]
+    final = [event for event in ends if isinstance(event.data, AgentTurnCompleted) and not event.data.redelivered]
+    return next(reversed(final or ends), None)
 
 
 def _turn_state(done: AgentTurnCompleted | None) -> str:

@@ -145,6 +145,17 @@ def test_an_answer_stands_whatever_a_later_run_of_the_same_work_meets(chain: Cha
     assert (view.state, view.answer) == ("answered", "A notes board")
 
 
+def test_a_process_that_slept_through_the_end_of_its_turn_takes_no_answer_back(chain: Chain) -> None:
+    """Its successor goes on with the same turn and ends it; then it wakes, and tells that it lost the seat."""
+    turn_id = chain.runs("ceo", WAKE, "A notes board")
+    chain.ends(turn_id, failed=True, redelivered=True, error="the seat is held elsewhere")
+    chain.gives_up("ceo", WAKE, "worked already", abandoned=False)
+
+    view = chain.view()
+
+    assert (view.state, view.answer, [turn.state for turn in view.turns]) == ("answered", "A notes board", ["done"])
+
+
 @pytest.mark.parametrize("status", [ChannelStatus.OPEN, ChannelStatus.ANSWERED])
 def test_an_ask_that_is_not_closed_keeps_the_message_open(chain: Chain, status: ChannelStatus) -> None:
     chain.asks_and_waits("ceo", WAKE, "c1", "cto")
