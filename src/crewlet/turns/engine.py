@@ -278,8 +278,11 @@ def _stopped(scope: TurnScope, by: StoppedByPerson) -> AgentTurnStopped:
 
 
 def _comes_back(scope: TurnScope, end: TurnEnd) -> bool:
-    """Whether the trigger will run again: the turn broke, proved nothing outside, and has a delivery left."""
-    return not end.finished and not scope.reached_outside and scope.trigger.headroom > 0
+    """Whether somebody will go on: the turn broke, proved nothing outside, and has a delivery left.
+
+    One whose seat moved is its new holder's, whatever it has reached.
+    """
+    return not end.finished and (end.deferred or not scope.reached_outside) and scope.trigger.headroom > 0
 
 
 def _answer_is_lost(outcome: TurnOutcome, reply: Reply) -> bool:

@@ -95,6 +95,19 @@ def test_the_lines_of_a_text_stand_under_each_other() -> None:
     assert printed(text_so_far("one\ntwo")) == f"{'ceo':>10}  one\n{'':12}two\n"
 
 
+def test_a_turn_that_is_resumed_goes_on_and_begins_no_other() -> None:
+    shown = printed(
+        {
+            "type": "agent_turn_started",
+            "agent_handle": "ceo",
+            "trigger": {"summary": "operator: Hello"},
+            "resumed": True,
+        }
+    )
+
+    assert shown.strip() == "ceo  goes on with its turn: operator: Hello"
+
+
 def test_a_line_for_each_step() -> None:
     shown = printed(
         {"type": "agent_turn_started", "agent_handle": "ceo", "trigger": {"summary": "operator: Hello"}},

@@ -103,6 +103,16 @@ async def test_a_tenure_that_is_over_takes_nothing_over_from_its_successor() -> 
     await successor.write(opened())
 
 
+async def test_of_two_that_take_over_at_once_the_one_that_holds_the_seat_writes_on() -> None:
+    seat = Seat()
+    earlier, holder = seat.journal("a", slow=True), seat.journal("b", slow=True)
+
+    outcomes = await asyncio.gather(earlier.take_over(), holder.take_over(), return_exceptions=True)
+
+    assert isinstance(outcomes[0], Fenced)
+    await holder.write(opened())
+
+
 async def test_a_long_write_of_a_successor_that_is_under_way_lets_no_predecessor_write_on_top() -> None:
     seat = Seat()
     first = seat.journal("a")

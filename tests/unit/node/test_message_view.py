@@ -7,7 +7,7 @@ import pytest
 from crewlet.base.trace import Trace
 from crewlet.coordination import ChannelStatus
 from crewlet.events import new_event
-from crewlet.events.types import AgentTurnCompleted, OrgStarted, TriggerSummary
+from crewlet.events.types import AgentTurnCompleted, AgentTurnStarted, OrgStarted, TriggerSummary
 from crewlet.node.message_view import asks_in, message_view, turn_views
 from tests.unit.node.chains import MESSAGE, START, WAKE, Chain, answer_of, request_of
 
@@ -288,6 +288,17 @@ def test_turns_are_told_in_the_order_they_began_with_what_woke_them(chain: Chain
         ("t1", "ceo", WAKE, "done"),
         ("t2", "cto", request_of("c1"), "done"),
     ]
+
+
+def test_a_turn_that_was_resumed_is_one_turn_that_began_when_it_began(chain: Chain) -> None:
+    turn_id = chain.begins("ceo", WAKE)
+    began = chain.events[-1].timestamp
+    chain.tells(AgentTurnStarted(turn_id=turn_id, agent_handle="ceo", resumed=True))
+    chain.ends(turn_id, "A notes board")
+
+    (turn,) = chain.view().turns
+
+    assert (turn.started_at, turn.state, turn.trigger_id) == (began, "done", WAKE)
 
 
 def test_an_ask_that_was_opened_twice_is_one_ask(chain: Chain) -> None:

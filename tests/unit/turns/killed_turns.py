@@ -50,17 +50,22 @@ class Killed(BaseException):
 class Process:
     """One process: it dies at its ``dies_at``-th step (from 1) and does nothing after that.
 
-    What it adds to the log at its ``cut_at``-th step does not get there.
+    What it adds to the log at its ``cut_at``-th step does not get there; at its ``lost_at``-th the log is lost.
     """
 
-    def __init__(self, dies_at: int = 0, *, cut_at: int = 0) -> None:
+    def __init__(self, dies_at: int = 0, *, cut_at: int = 0, lost_at: int = 0) -> None:
         self._dies_at = dies_at
         self._cut_at = cut_at
+        self._lost_at = lost_at
         self.steps = 0
 
     @property
     def is_cut(self) -> bool:
         return self.steps == self._cut_at
+
+    @property
+    def is_lost(self) -> bool:
+        return self.steps == self._lost_at
 
     def step(self) -> None:
         self.steps += 1
@@ -74,6 +79,7 @@ class World:
 
     log: MemoryLogStream = field(default_factory=lambda: MemoryLogStream(VirtualClock()))
     comments: Counter[str] = field(default_factory=Counter[str])
+    places: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
     searches: Counter[str] = field(default_factory=Counter[str])
     requests: list[ModelRequest] = field(default_factory=list[ModelRequest])
     charges: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
@@ -87,7 +93,7 @@ class World:
 class KillableLog:
     """The log, a step before and after each verb."""
 
-    def __init__(self, log: Log, process: Process) -> None:
+    def __init__(self, log: MemoryLog, process: Process) -> None:
         self._log = log
         self._process = process
 
@@ -95,6 +101,8 @@ class KillableLog:
         self._process.step()
         if self._process.is_cut:
             raise Unavailable("the log does not answer")
+        if self._process.is_lost:
+            self._log.stream.lose()
         sequence = await self._log.append(seat, records, expected=expected)
         self._process.step()
         return sequence
@@ -335,6 +343,7 @@ def runner_of(
     def comment(arguments: Mapping[str, object], context: CallContext) -> ToolResult:
         process.step()
         world.comments[str(arguments["text"])] += 1
+        world.places.setdefault(str(arguments["text"]), set()).add(context.ordinal)
         process.step()
         return ToolResult("commented")
 

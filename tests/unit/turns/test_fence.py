@@ -85,7 +85,8 @@ async def test_a_moved_turn_that_wrote_outside_is_its_new_holders_all_the_same()
     with pytest.raises(Fenced):
         await stage.run(fence=CountingFence(5))
 
-    assert (stage.completed.decision, stage.completed.failed) == ("", False)
+    told = stage.completed
+    assert (told.decision, told.failed, told.redelivered) == ("", False, True)
 
 
 @pytest.mark.spec("E-132", "S-080")

@@ -8,12 +8,14 @@ from dataclasses import replace
 import pytest
 from structlog.testing import capture_logs
 
+from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.inbox import Decision
 from crewlet.llm import AssistantMessage, ModelReply, ModelRequest, ToolResultMessage, UserMessage
+from crewlet.tools import Hint
 from crewlet.turns.calling import MAY_HAVE_HAPPENED
 from crewlet.turns.meter import Spent
-from tests.unit.turns.killed_turns import PLAIN, Killed, Process, Scene, World, WorldMeter, live
+from tests.unit.turns.killed_turns import PLAIN, Killed, Process, Scene, World, WorldMeter, born, journal_of, live
 from tests.unit.turns.turn_kit import failure
 
 pytestmark = [pytest.mark.virtual_time, pytest.mark.slow]
@@ -114,6 +116,58 @@ async def test_a_turn_that_broke_and_was_killed_before_its_end_was_on_record_sti
             if outcome is not None:
                 assert outcome.decision is Decision.DONE
                 assert [each.decision for each in world.completions.values()][-1] == "done", f"killed at step {step}"
+
+
+async def test_a_resumed_turn_that_no_model_answers_has_reached_what_its_record_says() -> None:
+    with capture_logs():
+        for step in range(1, await steps_of() + 1):
+            world = World()
+            await killed_at(step, world)
+            acted = world.comments.total()
+            outcome = await live(world, Process(), scene=BREAKS)
+
+            assert outcome is None or outcome.finished or outcome.reached_outside or not acted, f"killed at {step}"
+
+
+async def test_a_call_that_is_made_again_has_its_old_place_among_the_calls_of_its_tool() -> None:
+    """By its place an ask's channel is known."""
+    with capture_logs():
+        for step in range(1, await steps_of() + 1):
+            world = World()
+            with pytest.raises(Killed):
+                await live(world, Process(dies_at=step), idempotent=Hint.YES)
+            await live(world, Process(), idempotent=Hint.YES)
+
+            assert world.places == {"one": {0}, "two": {1}}, f"killed at step {step}"
+
+
+async def test_a_journal_that_is_lost_in_mid_turn_costs_the_turn_nothing_and_its_end_is_on_record() -> None:
+    with capture_logs():
+        for step in range(5, await steps_of() + 1):
+            world = World()
+            outcome = await live(world, Process(lost_at=step))
+
+            assert outcome is not None
+            assert outcome.decision is Decision.DONE, f"lost at step {step}"
+            assert world.comments == {"one": 1, "two": 1}
+            assert await live(world, Process()) is None, f"lost at step {step}"
+
+
+async def test_a_turn_that_no_journal_can_hold_runs_on_and_leaves_nothing_to_go_on_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with capture_logs() as logs:
+        await steps_of()
+        for most in (1_000, 4_000, 12_000):
+            monkeypatch.setattr(limits, "LOG_APPEND_MAX_BYTES", most)
+            world = World(long_notes="x" * 10_000)
+            outcome = await live(world, Process())
+            found = await journal_of(world, Process(), born(world)[0]).take_over()
+
+            assert outcome is not None
+            assert outcome.decision is Decision.DONE
+            assert found.turn is None or found.turn.ended is not None
+    assert "turn_unjournalled" in {each["event"] for each in logs}
 
 
 async def test_a_conversation_of_ten_megabytes_is_gone_on_with_to_the_letter() -> None:
