@@ -7,8 +7,8 @@ outstanding, which takes along all that has come meanwhile, each judged by what 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
-from itertools import islice
+from collections.abc import Collection, Iterable, Sequence
+from itertools import chain, islice
 from random import Random
 from typing import Protocol
 
@@ -150,7 +150,7 @@ class BudgetLine:
         entries = [*islice(self._waiting, limits.BUDGET_ENTRIES_AT_ONCE_MAX)]
         if any(entry.reads_first for entry in entries):
             self._known = None
-        for attempt, pause_s in enumerate((*self._pauses_s(), None), 1):
+        for attempt, pause_s in enumerate(chain(self._pauses_s(), (None,)), 1):
             began_s = _now_s()
             record, revision = await self._standing()
             entries = self._undecided(entries, record)
@@ -230,11 +230,11 @@ class BudgetLine:
             self._known = None
             await asyncio.sleep(self._pace.pause_s(_now_s()))
 
-    def _pauses_s(self) -> Sequence[float]:
-        """Between the attempts of one write, a third of a second in all."""
-        longest_s = limits.BUDGET_RETRY_MAX_S
-        doubled_s = (limits.BUDGET_RETRY_FIRST_S * 2**attempt for attempt in range(limits.BUDGET_ATTEMPTS_MAX - 1))
-        return [self._chance.uniform(0.7, 1.0) * min(longest_s, pause_s) for pause_s in doubled_s]
+    def _pauses_s(self) -> Iterable[float]:
+        """Between the attempts of one write, a third of a second in all; each is made when it is due, most never."""
+        for attempt in range(limits.BUDGET_ATTEMPTS_MAX - 1):
+            doubled_s = limits.BUDGET_RETRY_FIRST_S * 2**attempt
+            yield self._chance.uniform(0.7, 1.0) * min(limits.BUDGET_RETRY_MAX_S, doubled_s)
 
 
 def turn_of(lane: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 __all__ = ["Period", "Windows", "day_before", "is_label", "turns_over_at", "windows_at"]
@@ -46,8 +47,7 @@ class Windows:
 
 def windows_at(at: datetime, zone: ZoneInfo) -> Windows:
     """The windows of an instant (with its offset) on a company's clock: ``2026-09-23``, ``2026-W39``, ``2026-09``."""
-    labels = _labels_of(at.astimezone(zone).date())
-    return Windows(at, zone, labels[Period.DAY], labels[Period.WEEK], labels[Period.MONTH])
+    return Windows(at, zone, *_labels_of(at.astimezone(zone).date()))
 
 
 def turns_over_at(period: Period, label: str, zone: ZoneInfo, *, after: datetime | None = None) -> datetime:
@@ -64,24 +64,29 @@ def turns_over_at(period: Period, label: str, zone: ZoneInfo, *, after: datetime
     return second if after is not None and first <= after else first
 
 
+@lru_cache(maxsize=256)
 def is_label(period: Period, text: str) -> bool:
     """Whether ``text`` is the label of a window of ``period``, as :func:`windows_at` writes it."""
     try:
         last = _first_day_behind(period, text) - timedelta(days=1)
     except (ValueError, OverflowError):
         return False
-    return _labels_of(last)[period] == text
+    day, week, month = _labels_of(last)
+    return text == {Period.DAY: day, Period.WEEK: week, Period.MONTH: month}[period]
 
 
+@lru_cache(maxsize=64)
 def day_before(label: str, days: int) -> str:
     """The label of the day that lies ``days`` before the day called ``label``."""
     return (date.fromisoformat(label) - timedelta(days=days)).isoformat()
 
 
-def _labels_of(day: date) -> dict[Period, str]:
+@lru_cache(maxsize=64)
+def _labels_of(day: date) -> tuple[str, str, str]:
+    """Day, week and month: looked up with every charge and every record that is read."""
     year, week, _ = day.isocalendar()
     text = day.isoformat()
-    return {Period.DAY: text, Period.WEEK: f"{year:04d}-W{week:02d}", Period.MONTH: text[:7]}
+    return text, f"{year:04d}-W{week:02d}", text[:7]
 
 
 def _first_day_behind(period: Period, label: str) -> date:
