@@ -93,3 +93,20 @@ async def test_a_node_that_is_alone_shares_no_cooldown_and_a_changed_company_rem
     assert talk.keys_shown() == [FIRST, SECOND, SECOND, SECOND, SECOND]
     assert shared == []
     assert "own process" in note
+
+
+async def test_mail_waits_while_the_only_key_rests_and_a_company_with_another_one_answers_it(
+    tmp_path: Path, server: ModelServer
+) -> None:
+    server.will(LIMITED, submits("At last."), reviews())
+    llm = {"model": vendor("openai", server.openai_url, "FIRST_KEY")}
+    async with talking_engine(tmp_path, role("ceo", "model"), llm=llm, server=server) as talk:
+        sent = await talk.engine.api.send("ceo", "Well?")
+        await talk.engine.says("seat_held_while_keys_rest")
+        mended = company(role("ceo", "model"), llm={"model": vendor("openai", server.openai_url, "SECOND_KEY")})
+        await talk.engine.api.post("/company", {"document": json.dumps(mended)})
+        message = await talk.engine.api.final_message(sent)
+
+    assert message["answer"] == "At last."
+    assert [turn["state"] for turn in message["turns"]] == ["redelivered", "done"]
+    assert talk.keys_shown() == [FIRST, SECOND, SECOND]

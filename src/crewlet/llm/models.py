@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from crewlet.base.clock import Clock
 from crewlet.base.errors import ConfigError, Problem
@@ -44,6 +45,17 @@ class Models:
             raise ConfigError(Problem("providers.llm", "no model can be used", "set a key, or name another entry"))
         # A chain of one too: its end is a ChainExhausted like that of any other, and is told as a fallback to nobody.
         return Chain([self._entries[key] for key in dict.fromkeys(keys)])
+
+    def rests_until(self, keys: Sequence[str], now: datetime) -> datetime | None:
+        """When the first key of any of these entries may be used again; ``None`` where one may be used now."""
+        ends: list[datetime] = []
+        for key in keys:
+            entry = self._entries.get(key)
+            end = entry.rests_until(now) if isinstance(entry, VendorModel) else None
+            if end is None:
+                return None
+            ends.append(end)
+        return min(ends, default=None)
 
     def rest(self, bench: Bench) -> bool:
         """Take a bench that somebody else met with; whether it was news to the entry that it is about."""

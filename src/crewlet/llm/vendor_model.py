@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import structlog
@@ -75,6 +76,11 @@ class VendorModel:
                 return reply
             finally:
                 self._bag = self._bag.returned(credential)
+
+    def rests_until(self, now: datetime) -> datetime | None:
+        """When the first of its keys may be used again; ``None`` where one may be used now, or it has none."""
+        bench = self._bag.soonest(now)
+        return None if bench is None else bench.until
 
     def rest(self, bench: Bench) -> bool:
         """Take a bench that somebody else met with; whether it was news. It extends one's own, never shortens it."""

@@ -209,6 +209,7 @@ async def assemble(
             status=status,
             liveness=liveness,
             company=in_force.source,
+            epoch=in_force.epoch,
             tools=tools,
             runner=runner,
             budgeting=budgeting,
@@ -228,8 +229,7 @@ async def assemble(
     )
 
     async def mail_held_anew() -> None:
-        await seats.models.company_changed()
-        await seats.park.ceilings_changed()
+        await seats.company_changed()
         budgeting.feed.say_soon()
 
     applying = CompanyApplying(

@@ -13,7 +13,7 @@ from crewlet.base.ids import Ids
 from crewlet.base.stop import StoppableFence
 from crewlet.config import NodeConfig
 from crewlet.coordination import POSITIONS, Leases
-from crewlet.inbox import RunTurn, SeatInboxParts, TurnGate
+from crewlet.inbox import Refusal, RunTurn, SeatInboxParts, TurnGate
 from crewlet.node.budget_park import BudgetPark
 from crewlet.node.budgeting import Budgeting
 from crewlet.node.company_parts import CompanySource
@@ -22,17 +22,19 @@ from crewlet.node.ground import Ground
 from crewlet.node.liveness import Liveness
 from crewlet.node.model_hold import ModelHold
 from crewlet.node.node_status import NodeStatusSource
+from crewlet.node.provider_hold import ProviderHold
 from crewlet.node.seat_admitted import SeatAdmitted
 from crewlet.node.seat_holds import SeatHolds
 from crewlet.node.seat_journals import SeatJournals, stopped_since
 from crewlet.node.seat_pausing import SeatPausing
 from crewlet.node.seat_runtime import SeatRuntime, SeatRuntimeParts
-from crewlet.node.turn_runner import TurnRunner
+from crewlet.node.turn_runner import CompanyEpoch, TurnRunner
 from crewlet.notify import Sources
+from crewlet.queue import Defer
 from crewlet.seats import Host, HostConfig
 from crewlet.tools import ToolHost
 
-__all__ = ["SeatAdmission", "SeatParts", "SeatsWith", "assemble_seats"]
+__all__ = ["SeatAdmission", "SeatParts", "SeatRefusals", "SeatsWith", "assemble_seats"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,7 @@ class SeatsWith:
     status: NodeStatusSource
     liveness: Liveness
     company: Callable[[], CompanySource]
+    epoch: Callable[[], CompanyEpoch]
     tools: ToolHost
     runner: TurnRunner
     budgeting: Budgeting
@@ -65,7 +68,28 @@ class SeatParts:
     pausing: SeatPausing
     park: BudgetPark
     models: ModelHold
+    providers: ProviderHold
     gate: TurnGate
+
+    async def company_changed(self) -> None:
+        """Another document is in force: whose mail waits is judged by it."""
+        await self.models.company_changed()
+        await self.providers.company_changed()
+        await self.park.ceilings_changed()
+
+
+class SeatRefusals:
+    """Several reasons why a seat's mail may have to wait; the first that stands is told."""
+
+    def __init__(self, *reasons: Refusal) -> None:
+        self._reasons = reasons
+
+    async def refuses(self, handle: str) -> Defer | None:
+        """As the reasons say it."""
+        for reason in self._reasons:
+            if (why := await reason.refuses(handle)) is not None:
+                return why
+        return None
 
 
 class SeatAdmission:
@@ -105,6 +129,9 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
     )
     stack.push_async_callback(park.close)
     models = ModelHold(lambda: given.company().organization, holds, ground.queue, may_start)
+    providers = ProviderHold(given.epoch, holds, ground.queue, may_start, given.clock)
+    stack.push_async_callback(providers.close)
+    refusals = SeatRefusals(models, providers)
 
     def inbox_parts(run_turn: RunTurn) -> SeatInboxParts:
         return SeatInboxParts(
@@ -112,7 +139,7 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
             posture=given.posture,
             withheld=pausing.withheld,
             stopped_since=stopped_since(pausing),
-            holds=models,
+            holds=refusals,
             park=park,
             ledger=ground.ledger,
             gate=gate,
@@ -133,7 +160,7 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
             inbox_parts=inbox_parts,
             holds=holds,
             pauses=pausing,
-            models=models,
+            models=refusals,
             journals=SeatJournals(ground.log, given.leases, owner=given.me.owner, clock=given.clock, ids=given.ids),
             admitted=admitted,
             may_start=may_start,
@@ -148,7 +175,16 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
     stack.push_async_callback(pausing.close)
     await pausing.start()
     park.start()
-    return SeatParts(host=host, holds=holds, admitted=admitted, pausing=pausing, park=park, models=models, gate=gate)
+    return SeatParts(
+        host=host,
+        holds=holds,
+        admitted=admitted,
+        pausing=pausing,
+        park=park,
+        models=models,
+        providers=providers,
+        gate=gate,
+    )
 
 
 def _host(given: SeatsWith, hooks: SeatRuntime) -> Host:
