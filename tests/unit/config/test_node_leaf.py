@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from crewlet.base.errors import ConfigError, Problem
-from crewlet.config import LoadedNode, load_node_file
+from crewlet.config import LoadedNode, load_company, load_node_file
 
 SECRET = "a-secret-of-satellites"
 EXAMPLE = Path(__file__).parents[3] / "examples" / "fleet" / "satellite.yaml"
@@ -129,3 +130,13 @@ def test_the_example_of_a_satellite_is_one(tmp_path: Path) -> None:
 
     assert config.stream.satellite is not None
     assert config.roles == ("seats",)
+
+
+def test_a_role_may_ask_for_the_examples_label_as_the_example_says(tmp_path: Path) -> None:
+    said = re.findall(r"`(placement: .*)`", EXAMPLE.read_text())
+    company = tmp_path / "company.yaml"
+    company.write_text(f"name: Ours\nroles:\n  - name: Printer\n    {said[0]}\n")
+
+    (seat,) = load_company(company).document.roles
+
+    assert seat.placement.labels == load_node_file(EXAMPLE, {"CREWLET_LEAF_SECRET": SECRET}).config.labels
