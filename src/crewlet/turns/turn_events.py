@@ -56,20 +56,30 @@ class TurnEvents:
     of_turn: OfTurn
     journal: TurnJournal
 
-    async def tell(self, body: _B, trace: Trace | None = None, *, smaller: Callable[[_B], Body] | None = None) -> None:
+    async def tell(
+        self,
+        body: _B,
+        trace: Trace | None = None,
+        *,
+        smaller: Callable[[_B], Body] | None = None,
+        once: str = "",
+    ) -> None:
         """Publish telemetry: a loss is logged and never ends a turn. ``smaller`` cuts a body that is too large.
+
+        ``once`` names what the turn says one time, by whichever process.
 
         Says nothing while the turn goes through what a predecessor recorded: that was told then.
         """
         if self.journal.replaying:
             return
-        event = self._event(body, trace)
+        event_id = said_once_id(self.turn_id, f"{body.event_type}/{once}") if once else ""
+        event = self._event(body, trace, event_id=event_id)
         try:
             await self.publish(topics.event_topic(event.type), event)
         except (Unavailable, PayloadTooLarge) as lost:
             _log.warning("phase_telemetry_publish_failed", turn=self.turn_id, type=event.type, error=str(lost))
             if smaller is not None and isinstance(lost, PayloadTooLarge):
-                await self.tell(smaller(body), trace)
+                await self.tell(smaller(body), trace, once=once)
 
     async def record(self, body: Body, *, once: bool = False) -> None:
         """Publish what others wait for, with a few bounded retries under one event id, so it is stored once.

@@ -79,7 +79,9 @@ class TurnScope:
         completed = record.completed(
             closing, self.events.of_turn, self.summary, duration_ms=self.elapsed_ms(record.started_s)
         )
-        await self.events.tell(completed, record.trace, smaller=lean)
+        # The process may end before anything later is on record; its successor would tell a whole phase again.
+        once = "" if closing.failed else record.plan.path
+        await self.events.tell(completed, record.trace, smaller=lean, once=once)
 
     async def close_phases(self, closing: PhaseClosing) -> None:
         """The same of all that are open, the innermost first."""

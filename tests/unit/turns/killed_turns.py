@@ -13,7 +13,7 @@ from crewlet.base.errors import Unavailable
 from crewlet.base.fence import Fence
 from crewlet.base.ids import TurnId
 from crewlet.events import Event, decode
-from crewlet.events.types import AgentTurnCompleted, ExternalNotification
+from crewlet.events.types import AgentPhaseCompleted, AgentTurnCompleted, ExternalNotification
 from crewlet.inbox import Decision, Reply, RunTurn, Trigger, TurnJournal, TurnOutcome
 from crewlet.inbox.journal_state import LastTurn
 from crewlet.inbox.journalled_turn import JournalledTurn
@@ -84,6 +84,7 @@ class World:
     requests: list[ModelRequest] = field(default_factory=list[ModelRequest])
     charges: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     completions: dict[str, AgentTurnCompleted] = field(default_factory=dict[str, AgentTurnCompleted])
+    phases: dict[str, AgentPhaseCompleted] = field(default_factory=dict[str, AgentPhaseCompleted])
     model_calls: int = 0
     epoch: int = 0
     meter: Callable[[World, Process], Meter] = field(default_factory=lambda: WorldMeter)
@@ -362,6 +363,8 @@ def runner_of(
         if isinstance(event.data, AgentTurnCompleted):
             # Stored once under its id, as every event is.
             world.completions.setdefault(event.id, event.data)
+        if isinstance(event.data, AgentPhaseCompleted):
+            world.phases.setdefault(event.id, event.data)
         return event
 
     engine = TurnEngine(publish, clock, ids, scene.config)

@@ -47,6 +47,17 @@ async def test_killed_anywhere_it_ends_done_under_the_same_id_and_no_call_outsid
             assert len(world.completions) == 1, f"killed at step {step}"
 
 
+async def test_killed_anywhere_each_phase_is_on_record_once_with_all_that_it_cost() -> None:
+    with capture_logs():
+        for step in range(1, await steps_of_a_whole_turn() + 1):
+            world = World()
+            await killed_at(step, world)
+            await live(world, Process())
+
+            phases = [(each.phase, each.iteration) for each in world.phases.values()]
+            assert len(phases) == len(set(phases)), f"killed at step {step}: {phases}"
+
+
 async def test_killed_anywhere_each_recorded_reply_is_charged_once_and_only_the_one_under_way_is_asked_for_again() -> (
     None
 ):
