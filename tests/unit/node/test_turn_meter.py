@@ -183,6 +183,22 @@ async def test_a_turn_across_midnight_spends_on_both_days_by_the_clock_that_it_b
     assert after.week.used == 15
 
 
+async def test_what_remains_is_the_room_of_the_fullest_window(world: World) -> None:
+    world.apply(day=100, month=1000, seat={"week": 90})
+    meter = world.meter()
+    await meter.charge(spent(1, tokens=40), open_fence)
+
+    assert await meter.remaining() == 50
+
+
+async def test_a_seat_without_ceilings_and_one_whose_counter_is_out_of_reach_have_no_known_rest(world: World) -> None:
+    free = await world.meter().remaining()
+    world.apply(day=100)
+    world.store.link.cut = True
+
+    assert (free, await world.meter().remaining()) == (None, None)
+
+
 async def test_the_lanes_of_a_turn_that_ended_are_given_to_be_forgotten(world: World) -> None:
     meters = TurnMeters(world.budgets, world.clock, world.refused.append)
     await meters.meter(world.company, "ceo").charge(spent(1), open_fence)
