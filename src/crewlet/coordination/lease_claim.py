@@ -178,5 +178,10 @@ async def _both(first: Coroutine[Any, Any, _T], second: Coroutine[Any, Any, _U])
     async def other() -> None:
         results[1] = await second
 
-    await together(one(), other())
+    try:
+        await together(one(), other())
+    finally:
+        # Whoever is called off before it has begun never comes to await its half.
+        first.close()
+        second.close()
     return results[0], results[1]
