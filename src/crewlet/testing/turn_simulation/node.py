@@ -178,8 +178,9 @@ class SimulatedTurnNode:
         builtins = [AskTool(asks, colleagues), *played_tools(shared.outside, self.owner, self.step)]
         tools = cast("ToolHost", PlayedToolHost(PlayedSurface(builtins)))
         budgeting = open_budgets(ground, lambda: shared.company().organization, clock, ids, self._stack)
+        epochs = _Epochs(shared, self)
         self.runner = _WatchedRunner(
-            _Epochs(shared, self), asks, _WatchedMeters(budgeting.meters, shared.charges), shared.outside, self.owner
+            epochs, asks, _WatchedMeters(budgeting.meters, shared.charges), shared.outside, self.owner
         )
         self._status = NodeStatusSource(
             in_flight=lambda: 0 if self.runner is None else self.runner.in_flight,
@@ -200,6 +201,7 @@ class SimulatedTurnNode:
                 status=self._status,
                 liveness=cast("Liveness", SimpleNamespace(beat=_heard)),
                 company=shared.company,
+                epoch=epochs,
                 tools=tools,
                 runner=self.runner,
                 budgeting=budgeting,

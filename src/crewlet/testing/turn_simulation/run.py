@@ -70,6 +70,7 @@ class _Day:
         run.happened = self._troubles.happened + world.outside.happened
         run.happened["resumed"] = sum(world.log.resumed.values())
         run.happened["dead letters"] = self._settled.letters
+        run.happened["dead letters unheard"] = self._settled.unheard
         run.happened["skipped"] = self._settled.skipped
         run.happened["replies"] = len(world.log.replies)
         run.happened["replies uncounted"] = self._settled.uncounted

@@ -6,7 +6,6 @@ from crewlet.coordination import BUDGETS, CHANNELS, LEDGER, BudgetRecord, Channe
 from crewlet.coordination.keys import key_token
 from crewlet.coordination.records.budget_record import scope_key
 from crewlet.coordination.records.codec import decode_record
-from crewlet.events.types import AgentTurnCompleted
 from crewlet.inbox import Reply, runs_turn, trigger_of
 from crewlet.inbox.message_keys import ledger_key_of
 from crewlet.queue import inbox_of
@@ -19,10 +18,15 @@ from crewlet.testing.turn_simulation.world import TurnWorld
 __all__ = ["SettledCompany"]
 
 _BY_THE_BROKER = "never settled"
+_UNHEARD = "the haul was stopped before its turn came"
+"""No handler saw that delivery: what a seat was not handed it cannot give up."""
 
 
 class SettledCompany:
-    """Holds what is left to the rules. ``uncounted`` are the replies whose charge died with their process."""
+    """Holds what is left to the rules. ``uncounted`` are the replies whose charge died with their process.
+
+    ``unheard`` are the dead letters of which no seat was handed the last delivery.
+    """
 
     def __init__(self, world: TurnWorld, reports: Reports) -> None:
         self._world = world
@@ -30,6 +34,7 @@ class SettledCompany:
         self._view = MailView(world.broker)
         self.uncounted = 0
         self.letters = 0
+        self.unheard = 0
         self.skipped = 0
 
     def left(self) -> dict[str, list[str]]:
@@ -43,7 +48,7 @@ class SettledCompany:
         self._check_answers()
         self._check_asks()
         self._check_counters()
-        for broken in self._reports.broken():
+        for broken in (*self._reports.broken(), *self._world.failed()):
             self._found("whole", broken)
 
     def _check_triggers(self) -> None:
@@ -68,7 +73,8 @@ class SettledCompany:
                     self._found("ledger", f"{event_id} of {handle} is gone, and the ledger does not have it")
             if letter is not None and not recorded:
                 self.letters += 1
-                silent = not any(each.abandoned for each in said)
+                self.unheard += _UNHEARD in letter.reason
+                silent = not any(each.abandoned for each in said) and _UNHEARD not in letter.reason
                 if silent and not letter.reason.startswith(_BY_THE_BROKER) and handle not in untold:
                     self._found(
                         "said", f"{event_id} of {handle} is a dead letter ({letter.reason}), and nobody said so"
@@ -93,29 +99,22 @@ class SettledCompany:
                 self._found("answers", f"{event_id} of {handle} is answered by {turns}")
 
     def _check_asks(self) -> None:
-        for channel in self._every_channel():
-            if channel.status is ChannelStatus.CLOSED:
+        """Each ask whose work is done is closed: by the turn that answered it, or that took its colleague's answer."""
+        for (handle, event_id), event in self._world.broker.triggers.items():
+            if not runs_turn(event):
                 continue
-            waits = [
-                event.id
-                for (handle, _), event in self._world.broker.triggers.items()
-                if handle == channel.target
-                and runs_turn(event)
-                and trigger_of(handle, [event], self._world.sources, headroom=0).answers_channel == channel.channel_id
-            ]
-            worked = [each for each in waits if self._recorded(channel.target, each)]
-            deferred = any(turn.asks for turn in self._answering(channel.target, worked))
-            if worked and not deferred:
-                self._found("asks", f"{channel.target} worked {worked}, and {channel.channel_id} is {channel.status}")
+            channel_id = trigger_of(handle, [event], self._world.sources, headroom=0).answers_channel
+            if not channel_id or not self._recorded(handle, event_id):
+                continue
+            record = self._world.buckets[CHANNELS.name].live(f"channel.{key_token(channel_id)}")
+            status = None if record is None else decode_record(Channel, record.value).status
+            if status is not ChannelStatus.CLOSED and not self._waits(handle, event_id):
+                self._found("asks", f"{handle} has worked {event_id}, and {channel_id} is {status}")
 
-    def _answering(self, handle: str, event_ids: list[str]) -> list[AgentTurnCompleted]:
-        turns = {turn_id for each in event_ids for turn_id in self._turns_of(handle, each)}
-        return [self._world.broker.completed[turn_id] for turn_id in turns if turn_id in self._world.broker.completed]
-
-    def _every_channel(self) -> list[Channel]:
-        bucket = self._world.buckets[CHANNELS.name]
-        records = [bucket.live(key) for key in bucket.keys([">"])]
-        return [decode_record(Channel, record.value) for record in records if record is not None]
+    def _waits(self, handle: str, event_id: str) -> bool:
+        """Whether the turn asked somebody itself: the answer to that wakes another, which owes this one."""
+        completed = self._world.broker.completed
+        return any(completed[turn_id].asks for turn_id in self._turns_of(handle, event_id) if turn_id in completed)
 
     def _check_counters(self) -> None:
         organization = self._world.company.organization

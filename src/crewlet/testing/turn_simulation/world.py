@@ -143,6 +143,11 @@ class TurnWorld:
         """A person lifts it. Raises ``Unavailable``."""
         await self._pauses().lift(handle)
 
+    def failed(self) -> list[str]:
+        """The processes that could not begin or end, for a fault of the engine's own."""
+        over = [task for task in self._began if task.done() and not task.cancelled()]
+        return [f"{task.get_name()}: {task.exception()!r}" for task in over if task.exception() is not None]
+
     def in_flight(self) -> int:
         """How many turns run in processes that live."""
         return sum(node.runner.in_flight for node in self.nodes if not node.dead and node.runner is not None)
