@@ -45,9 +45,10 @@ cluster: setup  ## every promise on three broker members, with changes of leader
 	CREWLET_FULL_PROGRAMS=1 $(BIN)/python -m pytest tests/contracts/test_lease_programs.py
 	CREWLET_FULL_PROGRAMS=1 $(BIN)/python -m pytest tests/contracts/test_log_programs.py -k of_a_broker
 
-sim: setup  ## the full simulations of the event queue and of the fleet; writes tests/sim/results/
+sim: setup  ## the full simulations of the event queue, of the fleet and of turns; writes tests/sim/results/
 	$(BIN)/python -m tests.sim.campaign
 	$(BIN)/python -m tests.sim.fleet_campaign
+	$(BIN)/python -m tests.sim.turn_campaign
 
 chaos: setup  ## kill an engine at every step, cut nodes and links off for minutes, restart a fleet of 100 seats under load
 	CREWLET_EVERY_STEP=1 CREWLET_LONG_OUTAGES=1 CREWLET_FULL_CHURN=1 $(BIN)/python -m pytest --timeout 1800 \
