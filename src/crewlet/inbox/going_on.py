@@ -20,7 +20,7 @@ from crewlet.inbox.taking_over import Fate, fate_of
 from crewlet.inbox.trigger_news import TriggerNews
 from crewlet.inbox.triggers import trigger_of
 from crewlet.notify import ThreadBlock
-from crewlet.queue import Ack, Defer, Nak, Outcome
+from crewlet.queue import Ack, Defer, Outcome
 
 __all__ = ["GoingOn"]
 
@@ -115,19 +115,15 @@ class GoingOn:
         _log.info("turn_taken_over", seat=self._handle, turn=turn.opened.turn_id, fate=fate.name.lower())
         journalled = JournalledTurn(self._journal, trigger, TurnId(turn.opened.turn_id), turn)
         spent = [event for event in trigger.events if event.id in turn.opened.spent]
-        match fate:
-            case Fate.RESUME:
-                return await self._resume(trigger, journalled, spent)
-            case Fate.WORKED:
-                outcome = _outcome_of(fate, turn, stopped)
-                await journalled.end(outcome="ack", decision=str(outcome.decision), ids=())
-                ended: Outcome = Ack()
-            case _:
-                outcome = _outcome_of(fate, turn, stopped)
-                ended = await self._turns.end(trigger, journalled, outcome, spent=spent)
-        if not isinstance(ended, Defer):
-            await self._news.ended_unrun(trigger, outcome, comes_back=isinstance(ended, Nak) and not spent)
-        return ended
+        if fate is Fate.RESUME:
+            return await self._resume(trigger, journalled, spent)
+        outcome = _outcome_of(fate, turn, stopped)
+        # Before the end is on record: nobody looks at the turn again after that.
+        await self._news.ended_unrun(trigger, outcome, comes_back=fate is Fate.LEAVE and not spent)
+        if fate is Fate.WORKED:
+            await journalled.end(outcome="ack", decision=str(outcome.decision), ids=())
+            return Ack()
+        return await self._turns.end(trigger, journalled, outcome, spent=spent)
 
     async def _resume(self, trigger: Trigger, turn: JournalledTurn, spent: Sequence[Event]) -> Outcome:
         if not await self._parts.gate.enter():

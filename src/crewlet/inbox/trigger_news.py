@@ -20,6 +20,7 @@ __all__ = ["TriggerNews"]
 
 _log = structlog.get_logger(__name__)
 _MERGES = UUID("b5a2c9d4-6a0e-5b5f-8a51-3a0f9f0e2d77")
+_ENDED_UNRUN = UUID("0d0cbb0e-9a0b-5b57-9c1e-6b7c0a4f51c2")
 
 
 class TriggerNews:
@@ -81,7 +82,7 @@ class TriggerNews:
         )
 
     async def ended_unrun(self, trigger: Trigger, outcome: TurnOutcome, *, comes_back: bool) -> None:
-        """A turn that another process began has ended, and nobody has run the rest of it."""
+        """A turn that another process began ends, and nobody runs the rest of it; told once, whoever ends it."""
         await self._publish(
             new_event(
                 AgentTurnCompleted(
@@ -99,6 +100,7 @@ class TriggerNews:
                 trace=child_of(trigger.trace, self._parts.ids),
                 now=self._parts.clock.now(),
                 ids=self._parts.ids,
+                event_id=str(uuid5(_ENDED_UNRUN, outcome.turn_id)),
                 source=self._handle,
             )
         )

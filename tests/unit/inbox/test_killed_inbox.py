@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from crewlet.base import limits
 from crewlet.events import Event
-from crewlet.events.types import AgentTurnCompleted
+from crewlet.events.types import AgentTurnCompleted, TurnTriggerSkipped
 from crewlet.inbox.taking_over import Fate
 from crewlet.llm import ModelRequest, UserMessage
 from crewlet.notify import Sources
@@ -31,6 +31,12 @@ def opening_of(request: ModelRequest) -> str:
     return first.text
 
 
+def ends_of(seat: Seat) -> list[AgentTurnCompleted]:
+    """What the inbox itself told of turns that ended, each event once."""
+    told = {each.id: each.data for each in seat.told}
+    return [each for each in told.values() if isinstance(each, AgentTurnCompleted)]
+
+
 async def steps_of_a_whole_life() -> int:
     process = Process()
     await live_of(Seat(), process)
@@ -40,6 +46,16 @@ async def steps_of_a_whole_life() -> int:
 async def killed_at(step: int, seat: Seat) -> None:
     with pytest.raises(Killed):
         await live_of(seat, Process(dies_at=step))
+
+
+async def killed_once_it_acted() -> Seat:
+    """A seat whose process died as soon as its turn had reached outside."""
+    for step in range(1, await steps_of_a_whole_life() + 1):
+        seat = Seat()
+        await killed_at(step, seat)
+        if seat.world.comments:
+            return seat
+    raise AssertionError("it never acts")
 
 
 @pytest.mark.slow
@@ -59,23 +75,58 @@ async def test_killed_anywhere_the_mail_is_answered_under_one_turn_and_no_commen
 
 async def test_killed_again_and_again_without_a_new_reply_it_ends_and_says_that_it_acted() -> None:
     with capture_logs() as logs:
-        seat = Seat()
-        # Half-way through the second reply's calls, and then four times before anything new is said.
-        await killed_at(30, seat)
+        seat = await killed_once_it_acted()
+        # Four times before anything new is said.
         for _ in range(4):
             await killed_at(8, seat)
         await live_of(seat, Process())
 
     fates = [each["fate"] for each in logs if each["event"] == "turn_taken_over"]
-    assert fates[-1] in {Fate.GIVE_UP.name.lower(), Fate.LEAVE.name.lower()}
+    (ended,) = ends_of(seat)
+    given_up = [each.data for each in seat.told if isinstance(each.data, TurnTriggerSkipped) and each.data.abandoned]
+    assert Fate.GIVE_UP.name.lower() in fates
+    assert (ended.failed, ended.redelivered, ended.error_kind) == (True, False, "not_resumed")
+    assert {(each.trigger_id, each.turn_id) for each in given_up} == {(operator_says().id, ended.turn_id)}
     assert seat.mail == []
     assert max(seat.world.comments.values(), default=0) <= 1
 
 
+async def test_killed_again_and_again_before_it_acted_it_ends_and_its_mail_comes_back() -> None:
+    with capture_logs() as logs:
+        seat = Seat()
+        await killed_at(16, seat)
+        for _ in range(4):
+            await killed_at(8, seat)
+        await live_of(seat, Process())
+
+    fates = [each["fate"] for each in logs if each["event"] == "turn_taken_over"]
+    (ended,) = ends_of(seat)
+    assert Fate.LEAVE.name.lower() in fates
+    assert (ended.redelivered, ended.error_kind) == (True, "not_resumed")
+    assert seat.answers[-1] == (operator_says().id, "two comments are there")
+    assert seat.mail == []
+
+
+@pytest.mark.slow
+async def test_a_turn_whose_source_is_gone_is_gone_on_with_and_acts_once() -> None:
+    chat = PlayedChat()
+    sources = Sources([chat])
+    raw = chat_message("C9", "101", to="ceo", by="ann", text="ann asks", thread="100")
+    mail = await wake(raw, "event 101", at_s=1, sources=sources)
+    with capture_logs():
+        for step in range(1, await steps_of_a_whole_life() + 1):
+            seat = Seat(sources=sources, mail=[mail])
+            await killed_at(step, seat)
+            seat.sources = Sources()
+            await live_of(seat, Process())
+
+            assert seat.mail == []
+            assert max(seat.world.comments.values()) == 1, f"killed at step {step}"
+
+
 async def test_a_turn_that_a_person_stopped_while_nobody_ran_it_ends_and_its_mail_is_worked() -> None:
     with capture_logs():
-        seat = Seat()
-        await killed_at(30, seat)
+        seat = await killed_once_it_acted()
         asked = seat.world.model_calls
         seat.stopped = "stopped by ada"
         await live_of(seat, Process())
@@ -83,7 +134,7 @@ async def test_a_turn_that_a_person_stopped_while_nobody_ran_it_ends_and_its_mai
     assert seat.mail == []
     assert seat.world.model_calls == asked
     assert seat.answers == [(operator_says().id, "")]
-    (ended,) = [each.data for each in seat.told if isinstance(each.data, AgentTurnCompleted)]
+    (ended,) = ends_of(seat)
     assert (ended.stopped, ended.error) == (True, "stopped by ada")
 
 
@@ -154,8 +205,7 @@ async def test_killed_in_its_first_round_a_turn_shows_the_thread_that_it_was_beg
 
 async def test_mail_that_comes_meanwhile_waits_behind_the_turn_that_was_left() -> None:
     with capture_logs():
-        seat = Seat()
-        await killed_at(30, seat)
+        seat = await killed_once_it_acted()
         seat.mail.append(replace(operator_says("and then?"), id="later"))
         await live_of(seat, Process())
 
