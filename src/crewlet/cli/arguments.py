@@ -129,7 +129,7 @@ def _seats(commands: _Commands) -> None:
 def _steer(commands: _Commands) -> None:
     text = "Tell a running turn something; its model reads it at its next round."
     parser = _add(commands, "steer", text, ("steer_command", "steer"))
-    parser.add_argument("turn", metavar="TURN", help="the id of a running turn")
+    parser.add_argument("turn", metavar="TURN", help="the id of a running turn: `turn_id` in `crewlet seats --json`")
     parser.add_argument("note", help="what to tell it")
     parser.add_argument("--json", action="store_true", help="print JSON")
     _node_options(parser)
@@ -186,7 +186,7 @@ def _dlq(commands: _Commands) -> None:
     shown = _add(verbs, "show", "Show one letter with its message.", ("queue_commands", "dlq_show"))
     shown.add_argument("id", help="the letter's id")
     shown.add_argument("--json", action="store_true", help="print JSON")
-    redrive = _add(verbs, "redrive", "Send letters to their mailbox again.", ("queue_commands", "dlq_redrive"))
+    redrive = _add(verbs, "redrive", "Send letters to their topic again.", ("queue_commands", "dlq_redrive"))
     drop = _add(verbs, "drop", "Remove letters for good.", ("queue_commands", "dlq_drop"))
     for parser in (redrive, drop):
         parser.add_argument("ids", nargs="*", metavar="ID", help="a letter's id")

@@ -142,14 +142,17 @@ class ApiClient:
         )
 
     def _unreachable(self, error: Exception) -> str:
-        why = "nothing listens there" if _is_refusal(error) else str(error) or type(error).__name__
+        if _comes_of(error, TimeoutError):
+            return f"{self._where.url} does not answer in time; its node's log may say why, or give --url or -c"
+        refused = _comes_of(error, ConnectionRefusedError)
+        why = "nothing listens there" if refused else str(error) or type(error).__name__
         return f"no node answers at {self._where.url} ({why}); start one with `crewlet run`, or give --url or -c"
 
 
-def _is_refusal(error: BaseException | None) -> bool:
-    """Whether the connection was turned away, at the root of whatever a library made of it."""
+def _comes_of(error: BaseException | None, root: type[OSError]) -> bool:
+    """Whether ``root`` is at the root of whatever a library made of it."""
     while error is not None:
-        if isinstance(error, ConnectionRefusedError):
+        if isinstance(error, root):
             return True
         error = error.__cause__ or error.__context__
     return False

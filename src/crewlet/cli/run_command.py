@@ -156,9 +156,10 @@ def _greet(settings: NodeSettings, node: Node) -> None:
         else "a script, not a real model (set ANTHROPIC_API_KEY or OPENAI_API_KEY)"
     )
     program, options = _command(settings)
-    first = health.seats[0] if health.seats else "SEAT"
+    agents = [seat.handle for seat in node.seats() if seat.kind == "agent"]
+    first = agents[0] if agents else "SEAT"
     lines = [
-        f"{health.company} is running: {len(health.seats)} agent seats, answered by {models}.",
+        f"{health.company} is running: {len(agents)} agent seats, answered by {models}.",
         f"  API    http://{config.api.host}:{config.api.port}" if config.api.port else "  API    none (api.port is 0)",
         f"  Data   {config.data_dir}" + ("  (mail and history are IN MEMORY only)" if health.stream_in_memory else ""),
         f'  Next   {program} ask{options} {first} "What should we build first?"',

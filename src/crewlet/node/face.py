@@ -94,7 +94,8 @@ class Readiness:
 class SeatView:
     """One seat as an operator sees it. ``activity``: ``working``, ``stopped`` or ``idle``; people have none.
 
-    ``stopped_reason``: ``paused``, ``pauses_unknown``, ``unplaced`` or ``provider`` where it is stopped, else null.
+    ``stopped_reason``: ``paused``, ``pauses_unknown``, ``unplaced``, ``budget`` or ``provider`` where it is stopped,
+    else null.
     ``paused``: the pause that stands, whether or not its last turn still runs.
     """
 
