@@ -24,7 +24,6 @@ from tests.unit.turns.turn_kit import (
     PlayedModel,
     PlayedTool,
     Stage,
-    ask_tool,
     call,
     failure,
     says,
@@ -252,6 +251,7 @@ async def test_a_slow_tool_does_not_outlast_its_workers_time() -> None:
     await stage.run()
 
     assert stage.statuses == {"x": "timed_out"}
+    assert stage.only(SubagentBatched).duration_ms == DelegationConfig().task_timeout_s * 1000
 
 
 async def test_the_workers_of_a_call_share_a_fraction_of_what_is_left() -> None:
@@ -309,6 +309,19 @@ async def test_a_store_that_is_out_of_reach_in_a_worker_breaks_the_turn() -> Non
     assert stage.statuses == {"x": "cancelled"}
 
 
+async def test_what_ends_the_turn_in_one_worker_lets_the_others_end_their_round_and_no_more() -> None:
+    model = TaskModel(a=says("", call("look")), b=[says("", call("read", n=n)) for n in range(3)])
+    purse = Purse(100_000)
+    look, read = PlayedTool("look", Unavailable("no store")), PlayedTool("read")
+    stage = stage_of(model, task("x", "a"), task("y", "b"), tools=[look, read], purse=purse)
+
+    await stage.run()
+
+    assert stage.statuses == {"x": "cancelled", "y": "cancelled"}
+    assert len(model.requests) == 2
+    assert [each.lane.partition("/")[2] for each in purse.charges] == ["", "x", "y"]
+
+
 async def test_a_worker_is_fenced_like_its_agent() -> None:
     model = TaskModel(a=[says("", call("look")), hands_back()])
     stage = stage_of(model, task("x", "a"), tools=[PlayedTool("look")])
@@ -325,7 +338,7 @@ async def test_a_worker_is_offered_nothing_that_writes_or_starts_others() -> Non
     tools = [
         PlayedTool("look"),
         PlayedTool("publish", annotations=Annotations(open_world=Hint.YES)),
-        ask_tool(),
+        PlayedTool("a2a_ask"),
         PlayedTool("read_page", server="wiki", annotations=READ_ONLY),
         PlayedTool("write_page", server="wiki"),
         PlayedTool("post", server="chat"),
