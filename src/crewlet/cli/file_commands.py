@@ -39,7 +39,7 @@ def _init_fleet(directory: Path, size: int) -> int:
     lines = [
         f"next: cd {shlex.quote(str(directory))}, then each in a shell of its own:",
         *(f"  {program} run -c {name}.yaml" for name in names),
-        f"The first start waits for three; later a majority is enough. Then ask any of them:",
+        "The first start waits for three; later a majority is enough. Then ask any of them:",
         f'  {program} ask -c {names[0]}.yaml ceo "What should we build first?"',
         "The node files hold the secret by which members know each other: they are for you alone (mode 0600).",
     ]
