@@ -147,6 +147,7 @@ async def test_the_next_entry_of_the_chain_takes_over_from_one_that_fails(tmp_pa
             assert {(each["from_provider_key"], each["to_provider_key"]) for each in moved} == {("first", "second")}
 
 
+@pytest.mark.alone
 async def test_a_model_that_is_down_costs_no_message(tmp_path: Path) -> None:
     """The turn fails and says why, its trigger waits out the queue's backoff, and the server's return answers it."""
     server, port = ModelServer(), free_port()
