@@ -72,6 +72,7 @@ class SeatInboxParts:
     ``withheld``: why no turn of a seat may start just now, empty where nothing speaks against it. ``stopped_since``:
     how a person stopped what the seat ran since then, empty where nobody did. ``holds`` and
     ``park`` say it too, and hold the inbox meanwhile; the park also says what becomes of a turn whose budget ran out.
+    ``ended`` is told, by seat and id, of each turn whose end is on record: from then on nobody goes on with it.
     """
 
     admission: Admission
@@ -84,6 +85,7 @@ class SeatInboxParts:
     gate: TurnGate
     run_turn: RunTurn
     settle: Settle
+    ended: Callable[[str, str], None] = lambda _handle, _turn_id: None
     publish: Publish
     sources: Sources = field(default_factory=Sources)
     clock: Clock

@@ -122,16 +122,18 @@ class SeatTurns:
         A journal that cannot be written hinders nobody: whoever takes the turn over finds it in the ledger, or goes on
         with it where it was to come back.
         """
-        if isinstance(journal, NoJournal):
-            return None
         try:
-            await journal.end(outcome=word, decision=str(outcome.decision), ids=ids)
+            if isinstance(journal, JournalledTurn):
+                await journal.end(outcome=word, decision=str(outcome.decision), ids=ids)
         except Fenced as fenced:
             self._leave_open()
             return Defer(str(fenced))
         except Unavailable as error:
             self._leave_open()
+            # Somebody may yet go on with it, and has to be known by what it charged.
             _log.error("journal_end_unwritten", seat=self._handle, turn=journal.turn_id, error=str(error))
+        else:
+            self._parts.ended(self._handle, journal.turn_id)
         return None
 
     def _leave_open(self) -> None:

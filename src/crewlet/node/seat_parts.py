@@ -145,6 +145,7 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
             gate=gate,
             run_turn=run_turn,
             settle=given.runner.settle,
+            ended=given.runner.ended,
             publish=ground.writes.publish,
             sources=given.sources,
             clock=given.clock,

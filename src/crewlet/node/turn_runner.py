@@ -109,10 +109,13 @@ class TurnRunner:
             self._count_ended(epoch)
             if self._steering is not None:
                 self._steering.close(journal.turn_id)
-        # Not where it raised: the turn goes on elsewhere then, and is known there by the lane that it charged here.
-        if self._meters is not None:
-            self._meters.ended(outcome.turn_id, setup.seat.agent_id)
         return outcome
+
+    def ended(self, handle: str, turn_id: str) -> None:
+        """A turn's end is on record. Before that it may go on elsewhere, and is known there by what it charged here."""
+        seat = self._epoch().organization.agent_seat_by_handle(handle)
+        if self._meters is not None and seat is not None:
+            self._meters.ended(turn_id, seat.agent_id or "")
 
     def _count_ended(self, epoch: CompanyEpoch) -> None:
         self._running[epoch] -= 1
