@@ -12,7 +12,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from crewlet.backends.nats import BrokerConfig, EmbeddedBroker, JetStream, connect, wait_for_peers
+from crewlet.backends.nats import (
+    BrokerConfig,
+    EmbeddedBroker,
+    JetStream,
+    connect,
+    refuse_second_of_a_name,
+    wait_for_peers,
+)
 from crewlet.backends.nats.jetstream_types import ApiError, StreamConfig
 from crewlet.backends.nats.streams import Streams
 from crewlet.base.errors import StartRefused, Unavailable
@@ -103,6 +110,29 @@ async def test_a_stranger_without_the_secret_does_not_join_and_is_told_what_to_l
         await outsider.stop()
 
     assert "stream.cluster.secret" in refused.value.remedy
+
+
+async def test_a_second_member_of_a_name_is_told_that_the_first_one_lives(
+    members: list[Member], tmp_path: Path
+) -> None:
+    at_home = members[0].config.cluster
+    assert at_home is not None
+    peers = (f"127.0.0.1:{at_home.port}", *at_home.peers)
+    config = replace(members[0].config, store_dir=tmp_path / "namesake")
+    namesake = Member(
+        config := replace(config, cluster=replace(at_home, port=free_port(), peers=peers)), EmbeddedBroker(config)
+    )
+    try:
+        await namesake.start()
+        words = namesake.broker.said_in_this_run
+
+        await wait_for_peers(namesake.connection, cluster="test", peers=peers, last_words=words)
+        with pytest.raises(StartRefused) as refused:
+            await refuse_second_of_a_name(member=namesake.name, last_words=words)
+    finally:
+        await namesake.stop()
+
+    assert "node.id" in refused.value.remedy
 
 
 async def test_the_secret_is_on_no_disk_and_in_no_argument(members: list[Member], tmp_path: Path) -> None:

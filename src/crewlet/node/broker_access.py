@@ -19,6 +19,7 @@ from crewlet.backends.nats import (
     Storage,
     TlsFiles,
     connect,
+    refuse_second_of_a_name,
     wait_current,
     wait_for_members,
     wait_for_peers,
@@ -88,15 +89,17 @@ async def _start(config: NodeConfig, stream: StreamConfig, ids: Ids, stack: Asyn
         return await _through_members(stream.satellite, connection, broker)
     if stream.cluster is None:
         return BrokerAccess(connection, JetStream(connection), broker.storage, broker)
-    await wait_for_peers(
-        connection, cluster=stream.cluster.name, peers=stream.cluster.peers, last_words=broker.last_words
-    )
+    words = broker.said_in_this_run
+    await wait_for_peers(connection, cluster=stream.cluster.name, peers=stream.cluster.peers, last_words=words)
+    # At once, and again later: a namesake may come in sight while this member catches up.
+    await refuse_second_of_a_name(member=config.node_id, last_words=words)
     # A login of the brokers' own account, for as long as the member catches up; the node has one connection.
     overseer = await connect(broker.urls, seed=broker.overseer_seed, name=f"{config.node_id} overseer", ids=ids)
     try:
         await wait_current(overseer, member=config.node_id, wire=connection)
     finally:
         await overseer.close()
+    await refuse_second_of_a_name(member=config.node_id, last_words=words)
     api = JetStream(connection, peers_wait_s=limits.STREAM_CREATE_WAIT_CLUSTERED_S)
     return BrokerAccess(connection, api, broker.storage, broker)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crewlet.backends.nats.cluster_waits import wait_current, wait_for_peers
+from crewlet.backends.nats.cluster_waits import refuse_second_of_a_name, wait_current, wait_for_peers
 from crewlet.backends.nats.wire import Message, Unsubscribe, Wire
 from crewlet.base.errors import StartRefused, Unavailable
 
@@ -113,6 +113,16 @@ async def test_without_one_the_start_is_refused_with_what_the_brokers_log_tells(
         )
 
     assert remedy in refused.value.remedy
+
+
+async def test_a_member_whose_name_a_living_one_has_is_refused_whatever_the_majority() -> None:
+    """It would vote, and confirm, as the one that keeps what it lacks."""
+    told = words_of('[ERR] rid:17 - Remote server has a duplicate name: "north"')
+
+    with pytest.raises(StartRefused, match="north") as refused:
+        await refuse_second_of_a_name(member="north", last_words=told)
+
+    assert "node.id" in refused.value.remedy
 
 
 async def test_what_the_member_says_itself_counts_not_what_its_leaders_say() -> None:

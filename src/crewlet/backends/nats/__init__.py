@@ -1,7 +1,7 @@
 """The broker process, the one connection, and the queue and the record store on JetStream."""
 
 from crewlet.backends.nats.buckets import OpenedBucket, bucket_config, open_bucket, open_buckets
-from crewlet.backends.nats.cluster_waits import wait_current, wait_for_peers
+from crewlet.backends.nats.cluster_waits import refuse_second_of_a_name, wait_current, wait_for_peers
 from crewlet.backends.nats.connection import Connection, connect
 from crewlet.backends.nats.dead_letter_box import DeadLetterBox
 from crewlet.backends.nats.embedded_broker import BrokerConfig, EmbeddedBroker
@@ -36,6 +36,7 @@ __all__ = [
     "connect",
     "open_bucket",
     "open_buckets",
+    "refuse_second_of_a_name",
     "wait_current",
     "wait_for_members",
     "wait_for_peers",

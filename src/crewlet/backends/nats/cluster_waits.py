@@ -16,10 +16,12 @@ from crewlet.backends.nats.wire import Wire
 from crewlet.base import limits
 from crewlet.base.errors import StartRefused, Unavailable
 
-__all__ = ["behind", "wait_current", "wait_for_peers"]
+__all__ = ["behind", "refuse_second_of_a_name", "wait_current", "wait_for_peers"]
 
 _log = structlog.get_logger(__name__)
 _HEALTH: Final = "$SYS.REQ.SERVER.PING.HEALTHZ"
+_TWO_OF_A_NAME: Final = "duplicate name"
+_ONE_NAME_EACH: Final = "node.id must be another in every node file"
 
 
 async def wait_for_peers(
@@ -54,6 +56,15 @@ async def wait_for_peers(
         if patience.speaks():
             _log.warning("cluster_awaiting_peers", cluster=cluster, peers=list(peers), hint=_why_apart(words))
         await asyncio.sleep(limits.CLUSTER_ASK_PAUSE_S)
+
+
+async def refuse_second_of_a_name(*, member: str, last_words: Callable[[], Awaitable[list[str]]]) -> None:
+    """Raise ``StartRefused`` where this run's broker has met another one, alive, that is called ``member`` too.
+
+    The cluster takes both for one: what this one votes and confirms would count as the other's.
+    """
+    if any(_TWO_OF_A_NAME in line for line in await last_words()):
+        raise StartRefused(f"the cluster has a member {member} already, and it runs", _ONE_NAME_EACH)
 
 
 async def wait_current(
@@ -121,8 +132,8 @@ def _why_apart(words: Iterable[str]) -> str:
     text = "\n".join(words)
     if "authentication error" in text or "Authorization Violation" in text:
         return "a member shows another secret: stream.cluster.secret must be the same in every node file"
-    if "duplicate name" in text:
-        return "two members have one name: node.id must be another in every node file"
+    if _TWO_OF_A_NAME in text:
+        return f"two members have one name: {_ONE_NAME_EACH}"
     return ""
 
 
