@@ -14,7 +14,7 @@ import signal
 import sys
 from pathlib import Path
 
-CREWLET = (sys.executable, "-m", "crewlet")
+CREWLET = str(Path(sys.executable).with_name("crewlet"))
 LINE_MAX_BYTES = 1024 * 1024
 
 
@@ -32,7 +32,10 @@ async def run(folder: Path, names: list[str]) -> int:
     running: dict[str, asyncio.subprocess.Process] = {}
     for name in names:
         running[name] = await asyncio.create_subprocess_exec(
-            *[*CREWLET, "run", "-c", f"{name}.yaml"],
+            CREWLET,
+            "run",
+            "-c",
+            f"{name}.yaml",
             cwd=folder,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
             stdin=asyncio.subprocess.DEVNULL,
