@@ -13,8 +13,9 @@ __all__ = ["LastTurn", "last_turn_of"]
 
 @dataclass(slots=True)
 class LastTurn:
-    """One turn as its journal has it. ``begins_at`` is the sequence of its opening; all before it may be trimmed.
+    """One turn as its journal has it.
 
+    ``begins_at`` is the sequence of its opening, and once it has ended of that: all before it may be trimmed.
     ``idle_resumes`` counts the take-overs since its last reply, this process's own included; one that is tried again by
     the same writer, which has survived it, is the same.
     """
@@ -70,6 +71,7 @@ def last_turn_of(entries: Iterable[tuple[int, Entry]]) -> LastTurn | None:
                 turn = LastTurn(Opened(at=entry.at, turn_id=entry.turn_id), sequence, ended=entry)
         elif turn.ended is None:
             _add(turn, entry)
+            turn.begins_at = turn.begins_at if turn.ended is None else sequence
     return turn
 
 

@@ -30,6 +30,7 @@ from crewlet.inbox.journal_state import LastTurn
 from crewlet.inbox.seat_journal import SeatJournal
 from crewlet.inbox.turn_journal import CallAt, Note, Opening, RecordedReply
 from crewlet.llm import Message, ModelReply, ToolCall
+from crewlet.queue import LogFull
 from crewlet.tools import ToolResult
 
 __all__ = ["JournalledTurn"]
@@ -212,10 +213,15 @@ class JournalledTurn:
         if not self._is_open or self._is_unjournalled:
             return
         ended = Ended(at=self._journal.clock.now(), turn_id=self._turn_id, outcome=outcome, decision=decision, ids=ids)
-        self._ended_at = await self._journal.end(ended)
+        try:
+            self._ended_at = await self._journal.end(ended)
+        except LogFull as full:
+            # Else nothing of this turn would go away before the week is over, and no turn would find room meanwhile.
+            self._ended_at = full.sequence
+            raise
 
     async def forget(self) -> None:
-        """Keep its end alone, where it has one; a failure costs room, and nothing else."""
+        """Keep its end alone, and where there was no room for that nothing to go on with; a failure costs room."""
         if self._ended_at:
             await self._journal.trim(self._ended_at)
 

@@ -14,7 +14,7 @@ from crewlet.base.clock import Clock
 from crewlet.base.errors import CrewletError, Fenced, Unavailable
 from crewlet.inbox.journal_entries import Ended, Entry, Resumed, UnreadableEntry, decode_entry, encode_entry
 from crewlet.inbox.journal_state import LastTurn, last_turn_of
-from crewlet.queue import Log, LogRecord, LogUnreadable, Superseded, Tail
+from crewlet.queue import Log, LogFull, LogRecord, LogUnreadable, Superseded, Tail
 
 __all__ = ["JournalRead", "SeatJournal", "Standing"]
 
@@ -96,6 +96,9 @@ class SeatJournal:
                 self._expected = await self._log.append(self._handle, [self._record(resumed)], expected=tail.sequence)
             except Superseded as moved:
                 _log.info("journal_taken_over_meanwhile", seat=self._handle, sequence=moved.tail.sequence)
+            except LogFull:
+                if not await self._made_room(tail):
+                    raise
             else:
                 self._is_taken_over = True
                 return await self._read()
@@ -220,6 +223,15 @@ class SeatJournal:
                 await self.trim(self._expected)
             return JournalRead(None, unreadable=str(error))
         return JournalRead(turn)
+
+    async def _made_room(self, tail: Tail) -> bool:
+        """Remove what no take-over needs any more; whether there was anything."""
+        found = await self._read()
+        through = tail.sequence if found.turn is None else found.turn.begins_at - 1
+        if through <= self._trimmed:
+            return False
+        await self.trim(through)
+        return self._trimmed >= through
 
     def _record(self, payload: bytes) -> LogRecord:
         self._count += 1

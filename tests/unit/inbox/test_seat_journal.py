@@ -13,12 +13,17 @@ from crewlet.backends.memory import MemoryLog, MemoryLogStream
 from crewlet.backends.memory.log import Piece
 from crewlet.base import limits
 from crewlet.base.errors import Fenced, PayloadTooLarge, Unavailable
+from crewlet.base.ids import TurnId
+from crewlet.inbox import CallAt, Opening
 from crewlet.inbox.journal_entries import Ended, Opened, Replied, UnreadableEntry, WireReply, decode_entry
 from crewlet.inbox.journal_messages import wire_message
+from crewlet.inbox.journalled_turn import JournalledTurn
 from crewlet.inbox.seat_journal import SeatJournal
 from crewlet.llm import AssistantMessage
-from crewlet.queue import Logged, LogRecord
+from crewlet.queue import LogFull, Logged, LogRecord
 from crewlet.testing import VirtualClock
+from crewlet.tools import ToolResult
+from tests.unit.turns.turn_kit import trigger_from
 
 pytestmark = pytest.mark.virtual_time
 
@@ -246,6 +251,57 @@ async def test_a_write_fails_as_unknown_while_the_broker_is_away_and_the_next_on
     found = await seat.journal("b").take_over()
     assert found.turn is not None
     assert found.turn.opened.turn_id == "turn-2"
+
+
+async def test_a_full_log_makes_room_for_a_take_over_out_of_what_is_over() -> None:
+    seat = Seat()
+    ours = seat.journal("a")
+    await ours.take_over()
+    await ours.write(opened())
+    await ours.write(opened("x" * 10_000))
+    await ours.end(ended("x"))
+    seat.stream.max_bytes = seat.stream.size_bytes
+
+    found = await seat.journal("b").take_over()
+
+    assert found.turn is not None
+    assert found.turn.ids == ("x",)
+    assert seat.stream.size_bytes < 10_000
+
+
+async def test_a_full_log_with_nothing_but_a_turn_to_go_on_with_refuses_the_take_over_and_keeps_the_turn() -> None:
+    seat = Seat()
+    ours = seat.journal("a")
+    await ours.take_over()
+    await ours.write(opened())
+    await ours.trim(seat.stream.last("ceo"))
+    full = seat.stream.max_bytes
+    seat.stream.max_bytes = seat.stream.size_bytes
+    with pytest.raises(LogFull):
+        await seat.journal("b").take_over()
+    seat.stream.max_bytes = full
+
+    found = await seat.journal("c").take_over()
+
+    assert found.turn is not None
+    assert found.turn.opened == opened()
+
+
+async def test_a_turn_that_finds_no_room_for_its_end_leaves_room_behind() -> None:
+    seat = Seat()
+    ours = seat.journal("a")
+    await ours.take_over()
+    turn = JournalledTurn(ours, trigger_from(), TurnId("turn-1"))
+    await turn.open(Opening(prompts={"execute": "x" * 10_000}))
+    await turn.came_out(CallAt("execute/1", 1, 0), ToolResult("done"))
+    seat.stream.max_bytes = seat.stream.size_bytes
+    with pytest.raises(LogFull):
+        await turn.end(outcome="ack", decision="done", ids=("x",))
+
+    await turn.forget()
+
+    assert seat.stream.size_bytes < 1_000
+    await ours.write(opened("turn-2"))
 
 
 async def test_trimmed_after_an_end_a_journal_keeps_the_end_alone() -> None:
