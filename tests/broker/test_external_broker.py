@@ -42,7 +42,8 @@ async def external_broker(directory: Path, *lines: str, login: str = BY_TOKEN) -
         str(find_server().path), "-c", str(config), stderr=asyncio.subprocess.DEVNULL
     )
     try:
-        await wait_until(lambda: list(ports.glob("*.ports")) != [], what="the server's start")
+        # The file is there before what is in it.
+        await wait_until(lambda: any(each.read_text() for each in ports.glob("*.ports")), what="the server's start")
         said = json.loads(next(ports.glob("*.ports")).read_text())["nats"][0]
         yield f"nats://localhost:{said.rpartition(':')[2]}"
     finally:
