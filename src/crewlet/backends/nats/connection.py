@@ -117,9 +117,11 @@ class Connection(Wire):
         reply, answer = self._replies.expect()
         alarm = asyncio.get_running_loop().call_later(timeout_s, _time_out, answer)
         try:
-            publishing = self.publish(subject, payload, reply=reply, headers=headers)
-            # One that may have to wait before it is sent must not wait longer than for its answer.
-            await (asyncio.wait_for(publishing, timeout_s) if self._has_backlog(len(payload)) else publishing)
+            if self._has_backlog(len(payload)):
+                # One that may have to wait before it is sent must not wait longer than for its answer.
+                await asyncio.wait_for(self.publish(subject, payload, reply=reply, headers=headers), timeout_s)
+            else:
+                self._send(subject, payload, reply, headers)
             message = await answer
         except TimeoutError as error:
             raise Unavailable(f"{subject}: no answer within {timeout_s:g} s") from error
@@ -134,13 +136,7 @@ class Connection(Wire):
         self, subject: str, payload: bytes = b"", *, reply: str = "", headers: Mapping[str, str] | None = None
     ) -> None:
         """Hand one message to the link; waits only while more than the bound is still unsent."""
-        link = self._link
-        if link is None or not link.connected:
-            raise NotDone(f"{subject}: the link to the broker is down")
-        try:
-            link.publish(subject, payload, reply, headers)
-        except (nats_errors.Error, OSError) as error:
-            raise translated(error, subject) from error
+        link = self._send(subject, payload, reply, headers)
         if link.backlog_bytes > limits.WIRE_UNSENT_MAX_BYTES:
             await self._echo(limits.BROKER_REQUEST_TIMEOUT_S)
 
@@ -245,6 +241,16 @@ class Connection(Wire):
             raise Unavailable(f"the broker did not echo within {timeout_s:g} s") from error
         finally:
             self._replies.forget(subject)
+
+    def _send(self, subject: str, payload: bytes, reply: str, headers: Mapping[str, str] | None) -> Link:
+        link = self._link
+        if link is None or not link.connected:
+            raise NotDone(f"{subject}: the link to the broker is down")
+        try:
+            link.publish(subject, payload, reply, headers)
+        except (nats_errors.Error, OSError) as error:
+            raise translated(error, subject) from error
+        return link
 
     def _has_backlog(self, more_bytes: int) -> bool:
         link = self._link

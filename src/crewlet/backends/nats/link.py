@@ -121,8 +121,8 @@ class Link:
         Raises ``PayloadTooLarge``, ``ValueError``, and the library's errors: see :func:`translated`.
         """
         frame = publish_frame(subject, payload, reply, headers)
-        # The first piece is the protocol's own line, the last its end.
-        size = sum(map(len, frame[1:-1]))
+        # The first piece is the protocol's own line, behind it come the headers, if any.
+        size = len(payload) + (len(frame[1]) if headers else 0)
         if size > self._client.max_payload:
             raise PayloadTooLarge(subject, size=size, limit=self._client.max_payload)
         self._client.send(*frame)

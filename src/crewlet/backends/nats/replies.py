@@ -41,14 +41,14 @@ class Replies:
 
     def forget(self, subject: str) -> None:
         """Nobody waits for this answer any more."""
-        answer = self._pending.pop(subject)
-        if answer.done() and not answer.cancelled():
+        answer = self._pending.pop(subject, None)
+        if answer is not None and answer.done() and not answer.cancelled():
             # Seen, even where the caller stopped waiting for another reason first.
             answer.exception()
 
     def take(self, message: Message) -> None:
         """Somebody answered; too late, where it was forgotten."""
-        answer = self._pending.get(message.subject)
+        answer = self._pending.pop(message.subject, None)
         if answer is not None and not answer.done():
             answer.set_result(message)
 

@@ -70,7 +70,11 @@ class Ledger:
     async def _looked_up(self, handle: str, ids: list[str]) -> frozenset[str]:
         try:
             async with asyncio.timeout(limits.LEDGER_WAIT_S):
-                known = await asyncio.gather(*(self._is_recorded(handle, each) for each in ids))
+                if len(ids) == 1:
+                    # By far the most often: no task for it.
+                    known = [await self._is_recorded(handle, ids[0])]
+                else:
+                    known = await asyncio.gather(*(self._is_recorded(handle, each) for each in ids))
         except TimeoutError:
             _log.warning("ledger_unreadable", handle=handle, ids=len(ids), error="no answer in time")
             return frozenset()
@@ -83,7 +87,10 @@ class Ledger:
             del self._unwritten[next(iter(self._unwritten))]
         try:
             async with asyncio.timeout(limits.LEDGER_WAIT_S):
-                await asyncio.gather(*(self._write(each) for each in completions))
+                if len(completions) == 1:
+                    await self._write(completions[0])
+                else:
+                    await asyncio.gather(*(self._write(each) for each in completions))
         except TimeoutError:
             turn_ids = sorted({each.turn_id for each in completions})
             _log.warning("ledger_write_failed", handle=completions[0].handle, turns=turn_ids, error="no answer in time")
