@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -88,7 +89,7 @@ class LiftsNothing(PauseFault):
 
     caught_by = SeatPausePromises.test_who_lifts_a_pause_is_told_which_it_was
 
-    async def lift(self, handle: str) -> SeatPause | None:
+    async def lift(self, handle: str, *, set_before: datetime | None = None) -> SeatPause | None:
         return await self.get(handle)
 
 
@@ -97,7 +98,7 @@ class LiftsForGood(PauseFault):
 
     caught_by = SeatPausePromises.test_a_seat_that_was_resumed_can_be_paused_again
 
-    async def lift(self, handle: str) -> SeatPause | None:
+    async def lift(self, handle: str, *, set_before: datetime | None = None) -> SeatPause | None:
         standing = await self.get(handle)
         return None if standing is None else await self.put(replace(standing, reason="lifted"))
 
