@@ -49,6 +49,7 @@ class Outside:
     effects: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict[str, list[str]](list))
     idempotent: set[str] = field(default_factory=set[str])
     epochs: Counter[str] = field(default_factory=Counter[str])
+    acted_turns: set[str] = field(default_factory=set[str])
     turns: dict[str, KnownTurn] = field(default_factory=dict[str, KnownTurn])
     happened: Counter[str] = field(default_factory=Counter[str])
 
@@ -60,6 +61,7 @@ class Outside:
             self.findings.add("one turn", what)
         self.epochs[handle] = max(self.epochs[handle], epoch)
         self.happened["effects"] += 1
+        self.acted_turns.add(context.turn_id)
         self.effects[token].append(owner)
         if idempotent:
             self.idempotent.add(token)

@@ -27,7 +27,7 @@ RULES: dict[Rule, str] = {
     "ends": "each trigger ends answered, skipped with a reason, or as a dead letter",
     "said": "what a seat gives up, it says",
     "ledger": "what was acknowledged is in the ledger, by its own id or by its chat's key",
-    "effects": "a call has its effect once; an idempotent one once for each process that made it",
+    "effects": "a call has its effect once, an idempotent one once in each process; for a trigger acts one turn alone",
     "counters": "the counters equal the sum of the replies on record",
     "one turn": "a seat runs one turn at a time, and acts under no lower epoch once it has acted under a higher",
     "transcript": "what a model is shown answers each of its calls once, before anything else is said",

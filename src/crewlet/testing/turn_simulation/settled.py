@@ -45,6 +45,7 @@ class SettledCompany:
     def check(self) -> None:
         """Look at every trigger, ask and reply of the day."""
         self._check_triggers()
+        self._check_effects()
         self._check_answers()
         self._check_asks()
         self._check_counters()
@@ -83,6 +84,15 @@ class SettledCompany:
     def _turns_of(self, handle: str, event_id: str) -> set[str]:
         turns = self._world.outside.turns.items()
         return {turn_id for turn_id, turn in turns if turn.handle == handle and event_id in turn.events}
+
+    def _check_effects(self) -> None:
+        """What has reached outside is not begun anew, unless the ledger could not be told of it."""
+        unwritten = self._reports.named("ledger_write_failed", "id")
+        unwritten_turns = self._reports.named("ledger_write_failed", "turns")
+        for handle, event_id in self._world.broker.triggers:
+            acted = self._turns_of(handle, event_id) & self._world.outside.acted_turns
+            if len(acted) > 1 and event_id not in unwritten and not acted & unwritten_turns:
+                self._found("effects", f"{sorted(acted)} have all acted for {event_id} of {handle}")
 
     def _check_answers(self) -> None:
         """Of what the engine itself returns the answer to, the completions are the answers."""
