@@ -107,9 +107,11 @@ class KvLeases:
             self._renewed.forget(lease.resource)
             if standing is None or self._is_released(lease):
                 return None
-            said = renewed(standing.said, ttl_s=ttl_s, data=data)
+            said, over = renewed(standing.said, ttl_s=ttl_s, data=data), standing.record
             try:
-                record = await store.update(standing.record.key, encode_record(said), expected=standing.record.revision)
+                # Most renewals say nothing new: those write the same bytes again.
+                value = over.value if said is standing.said else encode_record(said)
+                record = await store.update(over.key, value, expected=over.revision)
             except Conflict:
                 continue
             written = StoredLease(record, said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from crewlet.base import limits
@@ -35,6 +36,7 @@ def node_resource(node_id: str) -> str:
     return f"node:{node_id}"
 
 
+@lru_cache(maxsize=limits.RESOURCE_NAMES_REMEMBERED_MAX)
 def resource_kind(resource: str) -> str:
     """The kind of ``resource``. Raises ``ValueError`` where a part of the name is empty or its kind is no token.
 
@@ -58,6 +60,7 @@ def checked_kind(kind: str) -> str:
     return kind
 
 
+@lru_cache(maxsize=limits.RESOURCE_NAMES_REMEMBERED_MAX)
 def lease_key(resource: str) -> str:
     """Where the records of ``resource`` are: its kind is a token of its own, so that one kind can be listed alone."""
     kind = resource_kind(resource)

@@ -119,5 +119,7 @@ def committed(claim: StoredLease, *, epoch: int, after_lapse: bool) -> LeaseReco
 
 
 def renewed(said: LeaseRecord, *, ttl_s: float, data: Mapping[str, Any] | None) -> LeaseRecord:
-    """The same tenure for another TTL; what a newer build wrote into it stays."""
+    """The same tenure for another TTL; what a newer build wrote into it stays. ``said`` itself where nothing is new."""
+    if ttl_s == said.ttl_s and (data is None or data == said.data):
+        return said
     return replace(said, ttl_s=ttl_s, data=said.data if data is None else dict(data))

@@ -97,6 +97,11 @@ class Host:
         held = frozenset(self.held())
         return tuple(handle for handle in self._handles() if handle not in held)
 
+    @property
+    def trouble(self) -> str:
+        """What to tell people where this node's own lease is not being renewed; empty where it is."""
+        return self._presence.trouble
+
     def unproven(self) -> dict[str, float]:
         """The seats whose teardown could not be proven, and for how many seconds (S-214)."""
         return {handle: each.undead_for_s for handle, each in self._kept.items() if each.undead}

@@ -113,8 +113,13 @@ class Pass:
 def groups_of(seats: Iterable[PlacedSeat]) -> dict[Placement, list[str]]:
     """The seats by the placement that they share, in the company's order."""
     groups: dict[Placement, list[str]] = {}
+    last: Placement | None = None
+    handles: list[str] = []
     for seat in seats:
-        groups.setdefault(seat.placement, []).append(seat.handle)
+        # Most neighbours ask for the very same: what a placement hashes to is worked out at each look.
+        if seat.placement is not last:
+            last, handles = seat.placement, groups.setdefault(seat.placement, [])
+        handles.append(seat.handle)
     return groups
 
 
@@ -211,10 +216,11 @@ def _surplus(
 
 
 def _free(handles: Sequence[str], me: FleetNode, taken: Collection[str], hints: Mapping[str, str]) -> tuple[str, ...]:
-    free, mine = [handle for handle in handles if handle not in taken], me.node_id
-    if hints:
-        free.sort(key=lambda handle: hints.get(handle) != mine)
-    return tuple(free)
+    free = [handle for handle in handles if handle not in taken]
+    ours = {handle for handle, node in hints.items() if node == me.node_id}
+    if not ours:
+        return tuple(free)
+    return (*[handle for handle in free if handle in ours], *[handle for handle in free if handle not in ours])
 
 
 def _scattered(node_id: str) -> Callable[[str], int]:

@@ -81,17 +81,27 @@ class Presence:
         self._given_up = False
         self._told_of = ""
         self._one_at_a_time = asyncio.Lock()
+        self._answered_at_s = clock.elapsed_s()
 
     @property
     def stands(self) -> bool:
         """Whether peers count this node."""
         return self._lease is not None
 
+    @property
+    def trouble(self) -> str:
+        """What to tell people where the store has been silent for two beats; empty where it has not (trap 28)."""
+        silent_s = self._clock.elapsed_s() - self._answered_at_s
+        if self._given_up or silent_s <= 2 * self._config.heartbeat_s:
+            return ""
+        return f"leases have not been renewed for {silent_s:.0f} s: the coordination store does not answer"
+
     async def keep(self) -> None:
         """Claim or renew it, with what the node says now. An unreachable store is logged; the next beat tries again."""
         async with self._one_at_a_time:
             try:
                 await self._renew_or_claim()
+                self._answered_at_s = self._clock.elapsed_s()
             except Unavailable as error:
                 _log.warning("presence_unknown", node=self._config.node_id, error=str(error))
 

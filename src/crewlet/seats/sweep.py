@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import structlog
 
+from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.base.tasks import each_at_once
 from crewlet.coordination import ClaimRefused, Lease, Leases, RefusalRule, resource_member
@@ -91,7 +92,9 @@ class Sweep:
         if not first.claims:
             # Hints only order claims, and cost a walk of every seat that ever was (C-052).
             return first
-        hints = {resource_member(hint.resource): hint.preferred for hint in await self._leases.hints("seat")}
+        mine = self._config.node_id
+        every = await self._leases.hints("seat")
+        hints = {resource_member(hint.resource): mine for hint in every if hint.preferred == mine}
         return self._planned([*nodes, me], me, hints=hints)
 
     def _planned(self, nodes: Sequence[FleetNode], me: FleetNode, *, hints: dict[str, str]) -> Pass:
@@ -116,7 +119,7 @@ class Sweep:
 
     def _tell(self, plan: Pass) -> None:
         room = sum(count for count, _ in plan.claims)
-        _log.debug("seat_sweep", held=self._me().seats_held, room=room, full=plan.fleet_full, nodes=len(self.nodes))
+        _log.debug("seat_sweep", held=self.seats_counted(), room=room, full=plan.fleet_full, nodes=len(self.nodes))
         before, self._unmanned = self._unmanned, unmanned_roles(self.nodes)
         for role in {*self._unmanned} - {*before}:
             _log.warning("fleet_role_unmanned", role=role, remedy="start a node that has it")
@@ -143,16 +146,32 @@ class Sweep:
                 _log.info("seat_released_role_gone", seat=kept.handle)
             kept.release(ReleaseMode.VOLUNTARY, "role_gone")
 
+    async def _known_held(self) -> Collection[str]:
+        """The seats whose claims would be refused as the store has it now.
+
+        Asked one by one for thousands that peers hold, a node with room for two would not be done before its next pass
+        is due.
+        """
+        try:
+            return {resource_member(lease.resource) for lease in await self._leases.held("seat")}
+        except Unavailable as error:
+            # One of them may be beyond this build: then each answers for itself.
+            _log.debug("seat_leases_unlisted", error=str(error))
+            return ()
+
     async def _claim(self, plan: Pass) -> int:
         if not plan.claims:
             return 0
         if withheld := self._ledgers.withheld():
             _log.debug("seat_claims_withheld", reason=withheld)
             return 0
-        claimed = 0
+        claimed = refused = 0
+        elsewhere: Collection[str] = ()
         for room, handles in plan.claims:
             taken = 0
             for handle in handles:
+                if handle in elsewhere:
+                    continue
                 if taken >= room or claimed >= self._config.claims_per_sweep or not self._ledgers.may_claim():
                     break
                 answer = await self._ledgers.kept(handle).claim()
@@ -160,6 +179,9 @@ class Sweep:
                     # Every other claim would be refused the same way (S-203).
                     _log.warning("seat_claims_blocked_by_older_protocol", floor=answer.floor, holder=answer.holder)
                     return claimed
+                refused += isinstance(answer, ClaimRefused)
+                if refused == limits.SEATS_REFUSED_UNLISTED_MAX:
+                    elsewhere, refused = await self._known_held(), refused + 1
                 if isinstance(answer, Lease):
                     taken, claimed = taken + 1, claimed + 1
         return claimed

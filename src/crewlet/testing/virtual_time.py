@@ -24,6 +24,7 @@ DEFAULT_STARTED = datetime(2030, 1, 1, tzinfo=UTC)
 _TASKS_NAMED_MAX = 10
 # asyncio's own step is 1 ns, which vanishes beside large times: a timer would be due and never run.
 _CLOCK_RESOLUTION_S = 1e-6
+_LOOKS_EVERY = 64
 
 
 class VirtualDeadlock(CrewletError):
@@ -70,10 +71,15 @@ class VirtualClock:
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None, *, started: datetime = DEFAULT_STARTED) -> None:
         self._loop = loop or asyncio.get_running_loop()
         self._started = started
+        self._read = (-1.0, started)
 
     def now(self) -> datetime:
         """The wall time, in UTC: ``started`` when the loop was made."""
-        return self._started + timedelta(seconds=self._loop.time())
+        now_s, (read_s, read) = self._loop.time(), self._read
+        if now_s != read_s:
+            read = self._started + timedelta(seconds=now_s)
+            self._read = now_s, read
+        return read
 
     def elapsed_s(self) -> float:
         """Virtual seconds since the loop was made."""
@@ -96,8 +102,14 @@ class _JumpingSelector(selectors.DefaultSelector):
     def __init__(self, loop: VirtualTimeLoop) -> None:
         super().__init__()
         self._loop = loop
+        self._busy = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout == 0:
+            # Callbacks are ready. All that could arrive meanwhile is a word from a signal's handler, and it can wait.
+            self._busy += 1
+            if self._busy % _LOOKS_EVERY:
+                return []
         ready = super().select(0)
         if not ready and timeout != 0:
             self._loop.pass_time(timeout)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from crewlet.backends.memory.record_patterns import covering
-from crewlet.backends.memory.record_watch import MemoryWatch
 from crewlet.base.clock import Clock
 from crewlet.base.errors import Conflict, Unavailable
 from crewlet.coordination import Change, Record, Revision, Slot, StoreTime
@@ -25,6 +26,14 @@ class _Kept:
     written_at: datetime
 
 
+class _Told(Protocol):
+    """Who is told of every write, and when there are none any more that it could be told of."""
+
+    def tell(self, change: Change) -> None: ...
+
+    def end(self) -> None: ...
+
+
 class MemoryBucket:
     """One bucket, on a clock of its own, that any number of clients share. While ``cut``, none of them hears anything.
 
@@ -35,11 +44,12 @@ class MemoryBucket:
         self.slot = slot
         self._clock = clock
         self._uncertainty = timedelta(seconds=uncertainty_s)
+        self._age = None if slot.age_s is None else timedelta(seconds=slot.age_s)
         self._cut = False
         # In the order of their revisions, which is that of their ages too.
-        self._kept: dict[str, _Kept] = {}
+        self._kept = OrderedDict[str, _Kept]()
         self._classes: dict[str, dict[str, None]] = {}
-        self._watches: list[MemoryWatch] = []
+        self._watches: list[_Told] = []
         self._last_revision = 0
 
     @property
@@ -69,6 +79,12 @@ class MemoryBucket:
         self._forget_aged()
         kept = self._kept.get(key)
         return None if kept is None else kept.record
+
+    def all_live(self, keys: Iterable[str]) -> list[Record]:
+        """The records under ``keys``, where there are any."""
+        self._forget_aged()
+        found = map(self._kept.get, keys)
+        return [kept.record for kept in found if kept is not None and kept.record is not None]
 
     def keys(self, patterns: Iterable[str]) -> list[str]:
         """Every key under any of the patterns of which anything is held."""
@@ -107,11 +123,11 @@ class MemoryBucket:
         self._forget(key)
         return True
 
-    def attach(self, watch: MemoryWatch) -> None:
+    def attach(self, watch: _Told) -> None:
         """Every write from now on is told to ``watch``."""
         self._watches.append(watch)
 
-    def detach(self, watch: MemoryWatch) -> None:
+    def detach(self, watch: _Told) -> None:
         """No write is told to ``watch`` any more."""
         if watch in self._watches:
             self._watches.remove(watch)
@@ -123,17 +139,17 @@ class MemoryBucket:
             raise Conflict(key, expected=expected, current=current)
 
     def _keep(self, kept: _Kept) -> None:
-        self._kept.pop(kept.key, None)
         self._kept[kept.key] = kept
+        self._kept.move_to_end(kept.key)
         self._class_of(kept.key)[kept.key] = None
         change = Change(kept.key, kept.record, kept.revision)
         for watch in self._watches:
             watch.tell(change)
 
     def _forget_aged(self) -> None:
-        if self.slot.age_s is None:
+        if self._age is None or not self._kept:
             return
-        born = self._clock.now() - timedelta(seconds=self.slot.age_s)
+        born = self._clock.now() - self._age
         while (oldest := next(iter(self._kept.values()), None)) is not None and oldest.written_at <= born:
             self._forget(oldest.key)
 

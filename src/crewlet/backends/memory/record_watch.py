@@ -24,6 +24,8 @@ class MemoryWatch:
         self._clock = asyncio.get_running_loop().time
         self._answer: tuple[Record, ...] = ()
         self._held: dict[str, Revision] = {}
+        self._is_prompt = False
+        self._sleeps = False
         self._position = Revision(0)
         self._under_way: deque[tuple[float, Change]] = deque()
         self._changes: deque[Change] = deque()
@@ -44,12 +46,14 @@ class MemoryWatch:
     async def next(self) -> Change:
         """The next change."""
         while True:
-            self._arrive()
+            if self._under_way:
+                self._arrive()
             if self._changes:
                 return self._changes.popleft()
             if self._ended:
                 raise Unavailable(f"{self._name}: the watch is over")
             self._stirred.clear()
+            self._sleeps = True
             await self._something()
 
     def begin(self, answer: Sequence[Record], position: Revision) -> None:
@@ -57,15 +61,24 @@ class MemoryWatch:
         self._answer = tuple(answer)
         self._held = {record.key: record.revision for record in answer}
         self._position = max(self._position, position)
+        # What is written from now on is newer than anything that was listed.
+        self._is_prompt = not self._delay_s
 
     def tell(self, change: Change) -> None:
         """Somebody wrote."""
         if self._ended:
             return
-        self._under_way.append((self._clock() + self._delay_s, change))
+        if self._is_prompt and not self._under_way:
+            self._position = change.revision
+            if self._covers(change.key):
+                self._changes.append(change)
+        else:
+            self._under_way.append((self._clock() + self._delay_s, change))
         if len(self._under_way) + len(self._changes) > limits.WATCH_BACKLOG_MAX:
             self.end()
-        self._stirred.set()
+        if self._sleeps:
+            self._sleeps = False
+            self._stirred.set()
 
     def end(self) -> None:
         """The link is gone, or the watch was closed; what was not read is lost."""
@@ -76,14 +89,19 @@ class MemoryWatch:
 
     def _arrive(self) -> None:
         while self._under_way and self._under_way[0][0] <= self._clock():
-            _, change = self._under_way.popleft()
-            self._position = max(self._position, change.revision)
-            if change.revision > self._held.get(change.key, 0) and self._covers(change.key):
-                self._changes.append(change)
+            self._take(self._under_way.popleft()[1])
+
+    def _take(self, change: Change) -> None:
+        self._position = max(self._position, change.revision)
+        if change.revision > self._held.get(change.key, 0) and self._covers(change.key):
+            self._changes.append(change)
 
     async def _something(self) -> None:
         """Return once there was a write, or a change that was under way has arrived."""
         arrives_s = self._under_way[0][0] if self._under_way else None
+        if arrives_s is None:
+            await self._stirred.wait()
+            return
         try:
             async with asyncio.timeout_at(arrives_s):
                 await self._stirred.wait()

@@ -111,8 +111,7 @@ class MemoryRecordStore:
         found: list[Record] = []
         for step in range(_STEPS_OF_A_LISTING):
             await self._reach()
-            part = (self.bucket.live(key) for key in keys[step::_STEPS_OF_A_LISTING])
-            found.extend(record for record in part if record is not None)
+            found.extend(self.bucket.all_live(keys[step::_STEPS_OF_A_LISTING]))
         return found
 
     async def _reach(self) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from crewlet.base import limits
 from crewlet.seats import PlacedSeat, Placement
+from crewlet.seats.placement import ANYWHERE
 
 __all__ = ["FULL", "SPECIAL", "FleetPlan"]
 
@@ -19,6 +20,9 @@ class FleetPlan:
     ``troubles``: how many befall the fleet, up to ``trouble_every_s`` apart. ``mails_a_s``: how many seats are asked to
     begin a turn in a second. ``updated``: how many nodes the rolling update restarts at the end. ``drift``: how far a
     node's clock may run off the store's, of each second; as far as the engine bears it where nothing is said.
+    ``from_rest``: how likely the troubles begin only once the fleet is at rest. ``hardships``: how likely each of two
+    long ones follows, that pinned seats have no home and that an older build stays. ``each_in_turn``: no trouble comes
+    again before each other has. ``gate_idle_s``: for how long a node that claims nothing goes on following every write.
     """
 
     nodes: int = 8
@@ -30,13 +34,15 @@ class FleetPlan:
     updated: int = 8
     ttl_s: float = limits.LEASE_TTL_S
     drift: float | None = None
+    from_rest: float = 0.5
+    hardships: float = 0.5
+    each_in_turn: bool = False
+    gate_idle_s: float = limits.GATE_VIEW_IDLE_S
 
     def company(self) -> tuple[PlacedSeat, ...]:
         """The seats, those that are pinned last."""
         free = self.seats - self.pinned
-        return tuple(
-            PlacedSeat(f"s{number}", SPECIAL if number >= free else Placement()) for number in range(self.seats)
-        )
+        return tuple(PlacedSeat(f"s{number}", SPECIAL if number >= free else ANYWHERE) for number in range(self.seats))
 
     def labels(self, number: int) -> dict[str, str]:
         """The labels of node ``number``."""
@@ -57,5 +63,17 @@ class FleetPlan:
         return 2 * self.ttl_s + 60.0 + 2 * passes * limits.SEAT_SWEEP_EVERY_S
 
 
-FULL = FleetPlan(nodes=100, seats=10_000, pinned=500, troubles=24, trouble_every_s=20.0, mails_a_s=20.0, updated=5)
-"""The full size: a hundred nodes and ten thousand seats, from cold."""
+FULL = FleetPlan(
+    nodes=100,
+    seats=10_000,
+    pinned=500,
+    troubles=11,
+    trouble_every_s=10.0,
+    mails_a_s=20.0,
+    updated=2,
+    from_rest=1.0,
+    hardships=0.0,
+    each_in_turn=True,
+    gate_idle_s=10.0,
+)
+"""The full size: a hundred nodes and ten thousand seats, from cold to balanced; then each trouble once."""

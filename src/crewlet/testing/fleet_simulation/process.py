@@ -11,7 +11,6 @@ import types
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
-from weakref import WeakSet
 
 from crewlet.base.tasks import Tasks
 
@@ -49,7 +48,7 @@ class SimulatedProcess:
         """When it last stopped, on the loop's clock."""
         self._waiting: list[asyncio.Future[None]] = []
         self._begun = Tasks(owner)
-        self._tasks: WeakSet[asyncio.Task[Any]] = WeakSet()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     def run(self, work: Coroutine[Any, Any, _T]) -> asyncio.Task[_T]:
         """Do ``work`` as this process."""
@@ -87,7 +86,8 @@ class SimulatedProcess:
     def adopted(self, task: asyncio.Task[Any], work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """``task``, which does ``work``, is one of this process."""
 
-        def over(_: asyncio.Task[Any]) -> None:
+        def over(ended: asyncio.Task[Any]) -> None:
+            self._tasks.discard(ended)
             # One that is cancelled before its first step never came to its work.
             work.close()
 

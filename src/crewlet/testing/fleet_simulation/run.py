@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
+from crewlet.base import limits
 from crewlet.coordination import LEASE_PROTOCOL
+from crewlet.testing.fleet_simulation.decoding import decoded_once
 from crewlet.testing.fleet_simulation.faults import NO_FAULT, FleetFault
 from crewlet.testing.fleet_simulation.plan import FleetPlan
 from crewlet.testing.fleet_simulation.process import in_processes
@@ -23,6 +27,7 @@ __all__ = ["FleetRun", "simulate_fleet"]
 _LOOK_EVERY_S = 0.5
 _LIMIT_S = 1_000_000.0
 _MOVES_MAX = 2
+_GATE_IDLE = "GATE_VIEW_IDLE_S"
 
 
 @dataclass(slots=True)
@@ -46,13 +51,24 @@ class FleetRun:
 
 def simulate_fleet(seed: int, plan: FleetPlan | None = None, fault: FleetFault = NO_FAULT) -> FleetRun:
     """Run the hour of ``seed``, with ``fault`` planted; every rule of ``RULES`` is held to while it lasts."""
+    plan = plan or FleetPlan()
 
     async def hour() -> FleetRun:
         in_processes(asyncio.get_running_loop())
-        return await _Hour(seed, plan or FleetPlan()).run()
+        return await _Hour(seed, plan).run()
 
-    with fault.planted():
+    with decoded_once(), _sleeping_after(plan.gate_idle_s), fault.planted():
         return run_virtual(hour(), limit_s=_LIMIT_S)
+
+
+@contextmanager
+def _sleeping_after(idle_s: float) -> Generator[None]:
+    before = limits.GATE_VIEW_IDLE_S
+    setattr(limits, _GATE_IDLE, idle_s)
+    try:
+        yield
+    finally:
+        setattr(limits, _GATE_IDLE, before)
 
 
 class _Hour:
@@ -87,7 +103,7 @@ class _Hour:
     async def _from_cold(self) -> None:
         for number in range(self._plan.nodes):
             self._troubles.starts(number)
-        if self._chance.random() < 0.5:  # noqa: PLR2004 - as often as not
+        if self._chance.random() < self._plan.from_rest:
             await self._settle()
 
     async def _bad_times(self) -> None:
@@ -97,7 +113,7 @@ class _Hour:
 
     async def _without_a_home(self) -> None:
         """Whoever may run the pinned seats goes: that has to be said."""
-        if self._chance.random() < 0.5:  # noqa: PLR2004 - as often as not
+        if self._chance.random() < 1.0 - self._plan.hardships:
             return
         await self._troubles.heal()
         for node in self._world.serving():
@@ -107,7 +123,7 @@ class _Hour:
 
     async def _beside_an_older_build(self) -> None:
         """A node of an older build joins and one of this build goes: what nobody may claim then has to be said."""
-        if self._chance.random() < 0.5:  # noqa: PLR2004 - as often as not
+        if self._chance.random() < 1.0 - self._plan.hardships:
             return
         await self._troubles.heal()
         self._troubles.starts(self._plan.nodes, LEASE_PROTOCOL - 1)

@@ -38,12 +38,18 @@ class Troubles:
             self._stuck,
             self._calm,
         )
+        self._to_come: list[Callable[[], None]] = []
         self.happened: Counter[str] = Counter()
         self.story: list[str] = []
 
     def befall(self) -> None:
         """Let one trouble begin, by chance."""
-        self._chance.choice(self._kinds)()
+        if not self._world.plan.each_in_turn:
+            self._chance.choice(self._kinds)()
+            return
+        if not self._to_come:
+            self._to_come = self._chance.sample(self._kinds, len(self._kinds))
+        self._to_come.pop()()
 
     def repair_due(self) -> None:
         """End what is over by now."""

@@ -11,11 +11,12 @@ from random import Random
 from crewlet.backends.memory import MemoryBucket, MemoryRecordStore
 from crewlet.base import limits
 from crewlet.coordination import LEASE_PROTOCOL, Lease, seat_resource
-from crewlet.coordination.lease_names import kind_pattern, lease_key
+from crewlet.coordination.lease_names import lease_key
 from crewlet.coordination.lease_record import StoredLease, stored_lease
 from crewlet.coordination.slots import DUTIES, EPOCHS, leases_slot
 from crewlet.seats import HostConfig, PlacedSeat
 from crewlet.testing.fleet_simulation.clocks import NodeClock
+from crewlet.testing.fleet_simulation.lower_writes import LowerWrites
 from crewlet.testing.fleet_simulation.node import SimulatedNode
 from crewlet.testing.fleet_simulation.plan import FleetPlan
 from crewlet.testing.fleet_simulation.rules import Findings, ToolCalls
@@ -45,6 +46,7 @@ class FleetWorld:
         self.changed_at_s = 0.0
         self._contested: dict[str, None] = {}
         self._old: list[SimulatedNode] = []
+        self._lower = LowerWrites()
         self._seed = seed
         self._buckets = [MemoryBucket(slot, self.clock) for slot in (leases_slot(plan.ttl_s), DUTIES, EPOCHS)]
 
@@ -85,6 +87,8 @@ class FleetWorld:
         )
         self.nodes.append(node)
         if protocol < LEASE_PROTOCOL:
+            if not self._old:
+                self.leases.attach(self._lower)
             self._old.append(node)
             return node.process.run(node.host.start(PlacedSeat(seat.handle) for seat in self.company))
         return node.process.run(node.host.start(self.company))
@@ -176,8 +180,7 @@ class FleetWorld:
         """The live leases of seats and nodes that an older build holds."""
         if not self._old:
             return []
-        keys = self.leases.keys([kind_pattern("seat"), kind_pattern("node")])
-        found = [stored_lease(record) for key in keys if (record := self.leases.live(key)) is not None]
+        found = [stored_lease(record) for record in self.leases.all_live([*self._lower.keys])]
         now = self.clock.now()
         return [each for each in found if each.said.protocol < LEASE_PROTOCOL and each.ends_at > now]
 
