@@ -85,6 +85,9 @@ async def open_bucket(
     """
     wanted = bucket_config(slot, storage=storage, replicas=replicas)
     info = await _found_or_created(jetstream, wanted)
+    if not info.led:
+        # During an election each member speaks from its own copy, which may lack what was confirmed.
+        raise Unavailable(f"the bucket {bucket(slot.name)} has no leader now")
     if info.config.num_replicas < replicas:
         raise StartRefused(
             f"the bucket {bucket(slot.name)} has {info.config.num_replicas} replica(s) and stream.replicas asks for"
