@@ -201,7 +201,17 @@ class Node(NodeFace):
         shared = () if parts.fleet_company is None else parts.fleet_company.problems()
         lost = lost_buckets(parts.ground.stores)
         pauses = parts.pausing.trouble
-        troubles = (linked, lost, pauses, parts.ground.writes.trouble, parts.ground.event_log.trouble, unheld, *tools)
+        silent = parts.host.trouble
+        troubles = (
+            linked,
+            lost,
+            silent,
+            pauses,
+            parts.ground.writes.trouble,
+            parts.ground.event_log.trouble,
+            unheld,
+            *tools,
+        )
         loops = () if self._draining else parts.liveness.problems()
         return tuple(each for each in (*troubles, *shared, *parts.duties.problems(), *loops) if each)
 
@@ -216,6 +226,8 @@ class Node(NodeFace):
             reasons.append("broker_unlinked")
         elif self._parts.ground.writes.trouble:
             reasons.append("broker_takes_no_writes")
+        elif self._parts.host.trouble:
+            reasons.append("leases_not_renewed")
         return Readiness(tuple(reasons))
 
     def seats(self) -> tuple[SeatView, ...]:

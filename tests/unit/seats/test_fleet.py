@@ -364,3 +364,20 @@ async def test_a_node_without_the_role_holds_no_seat_and_takes_no_share(company:
     await asyncio.sleep(3 * _SWEEP_S)
 
     assert (company.held_by(runs), company.held_by(routes)) == (8, 0)
+
+
+async def test_a_node_whose_leases_are_not_renewed_for_two_beats_says_so_until_they_are(company: Company) -> None:
+    host = await company.node("a", seats(1))
+    beat_s = _TTL_S / 3
+    company.cut_off("a:0")
+
+    await asyncio.sleep(beat_s)
+    before = host.trouble
+    await asyncio.sleep(2 * beat_s)
+    during = host.trouble
+    company.mended("a:0")
+    await asyncio.sleep(2 * beat_s)
+
+    assert before == ""
+    assert "leases have not been renewed for" in during
+    assert host.trouble == ""
