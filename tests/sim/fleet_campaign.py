@@ -14,10 +14,19 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 
-from crewlet.testing.fleet_simulation import FLEET_FAULTS, FULL, FleetFault, FleetPlan, FleetRun, simulate_fleet
+from crewlet.testing.fleet_simulation import (
+    FLEET_FAULTS,
+    FULL,
+    QUARTER,
+    FleetFault,
+    FleetPlan,
+    FleetRun,
+    simulate_fleet,
+)
 
 RESULT = Path(__file__).parent / "results" / "fleet.json"
 SEEDS = 1000
+QUARTER_SEEDS = 10
 FULL_SEEDS = 5
 FAULT_SEEDS = 40
 FAULTY = FleetPlan(nodes=5, seats=24, pinned=4, troubles=30, updated=3)
@@ -39,18 +48,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=SEEDS, help="small fleets")
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--quarter", type=int, default=QUARTER_SEEDS, help="fleets of a quarter of the full size")
     parser.add_argument("--full", type=int, default=FULL_SEEDS, help="fleets of the full size")
     parser.add_argument(
         "--faults", type=int, default=FAULT_SEEDS, help="seeds for each planted fault; 0: none is planted"
     )
     parser.add_argument("--workers", type=int, default=min(os.cpu_count() or 1, 2))
-    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds for the small ones")
+    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds for the small ones, and for the quarters")
     parser.add_argument("--full-limit", type=float, default=FULL_LIMIT_S, help="seconds for those of the full size")
     arguments = parser.parse_args()
     found: dict[str, dict[str, object]] = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     with ProcessPoolExecutor(arguments.workers) as workers:
         sizes = {
             "small": (FleetPlan(), arguments.seeds, arguments.limit),
+            "quarter": (QUARTER, arguments.quarter, arguments.limit),
             "full": (FULL, arguments.full, arguments.full_limit),
         }
         for name, (plan, count, limit_s) in sizes.items():
@@ -62,7 +73,7 @@ def main() -> int:
             found["planted_faults"] = planted(workers, arguments.faults)
             RESULT.write_text(json.dumps(found, indent=2) + "\n")
     print(f"{RESULT.name} is written")
-    broken = any(found.get(name, {}).get("findings") for name in ("small", "full"))
+    broken = any(found.get(name, {}).get("findings") for name in ("small", "quarter", "full"))
     return 1 if broken or found.get("planted_faults", {}).get("not_found") else 0
 
 

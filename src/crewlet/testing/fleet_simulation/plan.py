@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crewlet.base import limits
 from crewlet.seats import PlacedSeat, Placement
 from crewlet.seats.placement import ANYWHERE
 
-__all__ = ["FULL", "SPECIAL", "FleetPlan"]
+__all__ = ["FULL", "QUARTER", "SPECIAL", "FleetPlan"]
 
 SPECIAL = Placement(labels=(("zone", "special"),))
 
@@ -22,7 +22,9 @@ class FleetPlan:
     node's clock may run off the store's, of each second; as far as the engine bears it where nothing is said.
     ``from_rest``: how likely the troubles begin only once the fleet is at rest. ``hardships``: how likely each of two
     long ones follows, that pinned seats have no home and that an older build stays. ``each_in_turn``: no trouble comes
-    again before each other has. ``gate_idle_s``: for how long a node that claims nothing goes on following every write.
+    again before each other has. ``started_within_s``: over how long a time the nodes start. Where all start at once,
+    they beat at once for ever, and ten thousand writes in one moment are more than a watch keeps.
+    ``gate_idle_s``: for how long a node that claims nothing goes on following every write.
     """
 
     nodes: int = 8
@@ -37,6 +39,7 @@ class FleetPlan:
     from_rest: float = 0.5
     hardships: float = 0.5
     each_in_turn: bool = False
+    started_within_s: float = 0.0
     gate_idle_s: float = limits.GATE_VIEW_IDLE_S
 
     def company(self) -> tuple[PlacedSeat, ...]:
@@ -74,6 +77,10 @@ FULL = FleetPlan(
     from_rest=1.0,
     hardships=0.0,
     each_in_turn=True,
+    started_within_s=12.0,
     gate_idle_s=10.0,
 )
 """The full size: a hundred nodes and ten thousand seats, from cold to balanced; then each trouble once."""
+
+QUARTER = replace(FULL, nodes=25, seats=2_500, pinned=125)
+"""The same hour at a quarter of the size, which takes a fraction of the time."""

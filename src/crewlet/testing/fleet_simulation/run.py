@@ -103,6 +103,7 @@ class _Hour:
     async def _from_cold(self) -> None:
         for number in range(self._plan.nodes):
             self._troubles.starts(number)
+            await asyncio.sleep(self._plan.started_within_s / self._plan.nodes)
         if self._chance.random() < self._plan.from_rest:
             await self._settle()
 
