@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import math
 import time
 from collections.abc import AsyncGenerator, Sequence
@@ -165,7 +166,12 @@ async def _measure_rate(sizes: Sizes) -> Sequence[Figure]:
 @asynccontextmanager
 async def _busy_node(seats: int) -> AsyncGenerator[Bench]:
     async with measured_node(seats, token_budget=_BUDGETED) as bench:
-        yield bench
+        # As a started node does.
+        gc.freeze()
+        try:
+            yield bench
+        finally:
+            gc.unfreeze()
 
 
 MEASUREMENTS = (
