@@ -93,6 +93,10 @@ def _refuse_lost(mark: BucketMark | None, found: _Found) -> None:
         return
     bucket = found.bucket
     lost = lost_memory(mark, created_at=bucket.created_at, last_revision=bucket.last_revision)
+    if lost and not bucket.led:
+        raise Unavailable(
+            f"the bucket {mark.bucket} has no leader now, and one copy of it lacks what this node has seen"
+        )
     if lost:
         raise StartRefused(
             f"the bucket {mark.bucket} is not what it was: {lost}. The broker's store was emptied or replaced, and"

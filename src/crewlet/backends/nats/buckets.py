@@ -45,7 +45,8 @@ class OpenedBucket:
     """A bucket ready for use.
 
     ``created``: it did not exist before. ``created_at``: when it was made, on the broker's clock. ``age_s``: the age in
-    force, ``None`` for none. ``last_revision``: of its last write ever, removed ones included.
+    force, ``None`` for none. ``last_revision``: of its last write ever, removed ones included; where it is not ``led``,
+    as far as one member's own copy goes, which may lack what was confirmed.
     """
 
     store: NatsRecordStore
@@ -53,6 +54,7 @@ class OpenedBucket:
     created_at: datetime
     age_s: float | None
     last_revision: int
+    led: bool = True
 
 
 async def open_buckets(
@@ -85,9 +87,6 @@ async def open_bucket(
     """
     wanted = bucket_config(slot, storage=storage, replicas=replicas)
     info = await _found_or_created(jetstream, wanted)
-    if not info.led:
-        # During an election each member speaks from its own copy, which may lack what was confirmed.
-        raise Unavailable(f"the bucket {bucket(slot.name)} has no leader now")
     if info.config.num_replicas < replicas:
         raise StartRefused(
             f"the bucket {bucket(slot.name)} has {info.config.num_replicas} replica(s) and stream.replicas asks for"
@@ -104,6 +103,7 @@ async def open_bucket(
         created_at=info.created,
         age_s=in_force.age_s,
         last_revision=info.state.last_seq,
+        led=info.led,
     )
 
 
