@@ -99,7 +99,7 @@ class Host:
 
     @property
     def trouble(self) -> str:
-        """What to tell people where this node's own lease is not being renewed; empty where it is."""
+        """What to tell people where this node's own lease is another's or not renewed; empty where it is."""
         return self._presence.trouble
 
     def unproven(self) -> dict[str, float]:

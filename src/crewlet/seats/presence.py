@@ -90,7 +90,12 @@ class Presence:
 
     @property
     def trouble(self) -> str:
-        """What to tell people where the store has been silent for two beats; empty where it has not (trap 28)."""
+        """What to tell people: another process has this node's id, or the store was silent for two beats (trap 28).
+
+        Empty where neither is so.
+        """
+        if self._told_of:
+            return f"another process, {self._told_of}, runs under this node.id: no seat is placed here until it is gone"
         silent_s = self._clock.elapsed_s() - self._answered_at_s
         if self._given_up or silent_s <= 2 * self._config.heartbeat_s:
             return ""

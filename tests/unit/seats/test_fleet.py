@@ -342,6 +342,8 @@ async def test_another_process_under_the_same_node_id_runs_nothing_and_says_so(
 
     assert (company.held_by(first), company.held_by(twin)) == (2, 0)
     assert "node_id_taken" in capsys.readouterr().out
+    assert "runs under this node.id" in twin.trouble
+    assert first.trouble == ""
 
 
 async def test_a_role_that_no_live_node_has_is_told_once_and_so_is_its_return(
