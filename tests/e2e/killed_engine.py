@@ -66,11 +66,13 @@ def counted(killer: Killer, kind: str, *, named: bool = False) -> Around:
 
 
 def answered(killer: Killer) -> Around:
-    """A request publishes, so it is counted there; only here is it known to have been answered."""
+    """A request is counted as what it publishes; only once it is answered is it known to have arrived."""
 
     def around(method: Method) -> Method:
         async def call(self: object, subject: str, *args: object, **kwargs: object) -> object:
+            killer.before(f"publish {subject}")
             answer = await method(self, subject, *args, **kwargs)
+            killer.after(f"publish {subject}")
             killer.after(f"request {subject}")
             return answer
 
