@@ -6,7 +6,7 @@ from typing import Protocol
 
 from crewlet.base.fence import Fence
 
-__all__ = ["NeverStopped", "Stop", "StoppableFence"]
+__all__ = ["Stop", "StoppableFence"]
 
 
 class Stop(Protocol):
@@ -15,13 +15,6 @@ class Stop(Protocol):
     def check(self) -> None:
         """Return while nobody did; raise ``StoppedByPerson`` from then on (S-080)."""
         ...
-
-
-class NeverStopped:
-    """Nobody can stop it."""
-
-    def check(self) -> None:
-        """Never raises."""
 
 
 class StoppableFence:

@@ -8,7 +8,7 @@ from typing import Final
 
 from crewlet.base.clock import Clock
 from crewlet.base.ids import Ids
-from crewlet.coordination import Leases
+from crewlet.coordination import Leases, seat_resource
 from crewlet.inbox import SeatInbox, SeatJournal
 from crewlet.node.inbox_front import FrontWork
 from crewlet.node.seat_pausing import SeatPausing
@@ -68,7 +68,7 @@ class SeatJournals:
         self._inboxes.pop(handle, None)
 
     async def _stands(self, handle: str, epoch: int) -> bool:
-        lease = await self._leases.holder(f"seat:{handle}")
+        lease = await self._leases.holder(seat_resource(handle))
         return lease is not None and (lease.owner, lease.epoch) == (self._owner, epoch)
 
 
