@@ -22,7 +22,7 @@ from crewlet.node.seat_budget import SeatBudget, full_windows, seat_budget
 from crewlet.node.seat_holds import SeatHolds
 from crewlet.node.turn_meter import OnRefused
 from crewlet.org import Organization
-from crewlet.queue import Defer, EventQueue, inbox_of
+from crewlet.queue import Defer
 from crewlet.turns import RefusedWindow
 
 __all__ = ["BUDGET_WINDOW", "BudgetPark"]
@@ -44,8 +44,7 @@ class _Parked:
 class BudgetPark:
     """Which seats of this node are parked, and until when.
 
-    ``company`` is the one in force; ``may_start`` says whether a seat admits turns here. A counter that cannot be read
-    parks nothing: the charge judges.
+    ``company`` is the one in force. A counter that cannot be read parks nothing: the charge judges.
     """
 
     def __init__(
@@ -53,17 +52,13 @@ class BudgetPark:
         budgets: Budgets,
         company: Callable[[], Organization],
         holds: SeatHolds,
-        queue: EventQueue,
         *,
-        may_start: Callable[[str], int | None],
         clock: Clock,
         on_refused: OnRefused,
     ) -> None:
         self._budgets = budgets
         self._company = company
         self._holds = holds
-        self._queue = queue
-        self._may_start = may_start
         self._clock = clock
         self._on_refused = on_refused
         self._parked: dict[str, _Parked] = {}
@@ -164,10 +159,7 @@ class BudgetPark:
         if parked is None or BUDGET_WINDOW not in self._holds.of(handle):
             return
         try:
-            await self._holds.lift(handle, BUDGET_WINDOW)
-            if self._may_start(handle) is not None:
-                # The deferred delivery had stopped the consumer.
-                await self._queue.unquiesce(inbox_of(handle))
+            await self._holds.release(handle, BUDGET_WINDOW)
         except Unavailable as error:
             _log.warning("seat_budget_park_not_released", seat=handle, error=str(error))
             again = self._clock.now() + timedelta(seconds=limits.BUDGET_PARK_RETRY_S)

@@ -13,7 +13,7 @@ import structlog
 from crewlet.base.errors import Unavailable
 from crewlet.node.seat_holds import SeatHolds
 from crewlet.org import Organization
-from crewlet.queue import Defer, EventQueue, inbox_of
+from crewlet.queue import Defer
 
 __all__ = ["NO_MODEL", "ModelHold"]
 
@@ -24,19 +24,15 @@ NO_MODEL: Final = "no_model"
 
 
 class ModelHold:
-    """Asks the company in force each time. ``may_start`` says whether a seat admits turns here."""
+    """Asks the company in force each time."""
 
     def __init__(
         self,
         company: Callable[[], Organization],
         holds: SeatHolds,
-        queue: EventQueue,
-        may_start: Callable[[str], int | None],
     ) -> None:
         self._company = company
         self._holds = holds
-        self._queue = queue
-        self._may_start = may_start
 
     async def refuses(self, handle: str) -> Defer | None:
         """Why no turn of the seat can run, its inbox held by then; ``None`` where the company has a model."""
@@ -65,10 +61,7 @@ class ModelHold:
         if not self._company().models:
             await self._hold(handle)
         elif NO_MODEL in self._holds.of(handle):
-            await self._holds.lift(handle, NO_MODEL)
-            # A delivery that was handed back had stopped the consumer; a renew may be far off.
-            if self._may_start(handle) is not None:
-                await self._queue.unquiesce(inbox_of(handle))
+            await self._holds.release(handle, NO_MODEL)
             _log.info("seat_has_a_model_again", seat=handle)
 
     async def _hold(self, handle: str) -> None:

@@ -19,7 +19,7 @@ from crewlet.base.tasks import Tasks
 from crewlet.node.seat_holds import SeatHolds
 from crewlet.node.turn_runner import CompanyEpoch
 from crewlet.org import Phase
-from crewlet.queue import Defer, EventQueue, inbox_of
+from crewlet.queue import Defer
 
 __all__ = ["KEYS_REST", "ProviderHold", "rests_until"]
 
@@ -45,20 +45,16 @@ def rests_until(epoch: CompanyEpoch, handle: str, now: datetime) -> datetime | N
 
 
 class ProviderHold:
-    """Asks the company in force each time. ``may_start`` says whether a seat admits turns here."""
+    """Asks the company in force each time."""
 
     def __init__(
         self,
         epoch: Callable[[], CompanyEpoch],
         holds: SeatHolds,
-        queue: EventQueue,
-        may_start: Callable[[str], int | None],
         clock: Clock,
     ) -> None:
         self._epoch = epoch
         self._holds = holds
-        self._queue = queue
-        self._may_start = may_start
         self._clock = clock
         self._waiting: dict[str, asyncio.Task[None]] = {}
         self._tasks = Tasks("provider_hold")
@@ -116,10 +112,7 @@ class ProviderHold:
         if KEYS_REST not in self._holds.of(handle):
             return True
         try:
-            await self._holds.lift(handle, KEYS_REST)
-            # A delivery that was handed back had stopped the consumer; a renew may be far off.
-            if self._may_start(handle) is not None:
-                await self._queue.unquiesce(inbox_of(handle))
+            await self._holds.release(handle, KEYS_REST)
         except Unavailable as error:
             _log.warning("seat_not_released_to_its_keys", seat=handle, error=str(error))
             return False

@@ -16,10 +16,14 @@ FRONT: Final = "inbox_front"
 
 
 class SeatHolds:
-    """Which holds stand on which inbox here. A seat's are kept from :meth:`open` to :meth:`forget`, others ignored."""
+    """Which holds stand on which inbox here. A seat's are kept from :meth:`open` to :meth:`forget`, others ignored.
 
-    def __init__(self, queue: EventQueue) -> None:
+    ``may_start`` says whether a seat admits turns here.
+    """
+
+    def __init__(self, queue: EventQueue, may_start: Callable[[str], int | None]) -> None:
         self._queue = queue
+        self._may_start = may_start
         self._standing: dict[str, set[str]] = {}
         self._on_change: list[Callable[[str], None]] = []
 
@@ -52,6 +56,13 @@ class SeatHolds:
             self._standing[handle].discard(name)
             await self._queue.lift(inbox_of(handle), name)
             self._changed(handle)
+
+    async def release(self, handle: str, name: str) -> None:
+        """End one hold, and fetch again what was handed back for its sake. Raises ``Unavailable``."""
+        await self.lift(handle, name)
+        # A delivery that was deferred had stopped the consumer, and the next renew may be far off.
+        if self._may_start(handle) is not None:
+            await self._queue.unquiesce(inbox_of(handle))
 
     def forget(self, handle: str) -> None:
         """The seat is no longer this node's; its holds went with its attachment."""

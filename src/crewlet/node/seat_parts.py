@@ -111,25 +111,22 @@ class SeatAdmission:
 async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
     """Put them together; ``stack`` ends what they run. Turns ask the host for admission, and it runs the hooks."""
     ground, gate = given.ground, TurnGate(given.config.max_concurrent)
-    holds, admitted = SeatHolds(ground.queue), SeatAdmitted()
 
     def may_start(handle: str) -> int | None:
         return host.may_start(handle)
 
-    pausing = SeatPausing(ground.stores[POSITIONS.name], ground.queue, holds, given.clock, may_start)
-
+    holds, admitted = SeatHolds(ground.queue, may_start), SeatAdmitted()
+    pausing = SeatPausing(ground.stores[POSITIONS.name], holds, given.clock)
     park = BudgetPark(
         given.budgeting.budgets,
         lambda: given.company().organization,
         holds,
-        ground.queue,
-        may_start=may_start,
         clock=given.clock,
         on_refused=given.budgeting.feed.refused,
     )
     stack.push_async_callback(park.close)
-    models = ModelHold(lambda: given.company().organization, holds, ground.queue, may_start)
-    providers = ProviderHold(given.epoch, holds, ground.queue, may_start, given.clock)
+    models = ModelHold(lambda: given.company().organization, holds)
+    providers = ProviderHold(given.epoch, holds, given.clock)
     stack.push_async_callback(providers.close)
     refusals = SeatRefusals(models, providers)
 

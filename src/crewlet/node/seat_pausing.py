@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import structlog
 
@@ -14,7 +14,6 @@ from crewlet.base.stop import Stop
 from crewlet.base.tasks import Tasks
 from crewlet.coordination import PauseCopy, RecordStore, SeatPause
 from crewlet.node.seat_holds import PAUSED, SeatHolds
-from crewlet.queue import EventQueue, inbox_of
 
 __all__ = ["SeatPausing"]
 
@@ -24,21 +23,11 @@ _log = structlog.get_logger(__name__)
 class SeatPausing:
     """Follows the company's pauses and has the seats of this node obey them.
 
-    ``may_start`` says whether a seat admits turns here. While nothing is known of the pauses, every delivery is
-    deferred: unknown is not unpaused (C-036).
+    While nothing is known of the pauses, every delivery is deferred: unknown is not unpaused (C-036).
     """
 
-    def __init__(
-        self,
-        store: RecordStore,
-        queue: EventQueue,
-        holds: SeatHolds,
-        clock: Clock,
-        may_start: Callable[[str], int | None],
-    ) -> None:
-        self._queue = queue
+    def __init__(self, store: RecordStore, holds: SeatHolds, clock: Clock) -> None:
         self._holds = holds
-        self._may_start = may_start
         self._stops: dict[str, SeatPause] = {}
         self._tasks = Tasks("seat_pausing")
         self._copy = PauseCopy(store, clock, self._changed, on_failure=self._followed_no_more)
@@ -102,8 +91,7 @@ class SeatPausing:
         _log.info("seat_held_for_pause", seat=handle, by=pause.by, stop_running=pause.stop_running)
 
     async def _resumed(self, handle: str) -> None:
-        await self._holds.lift(handle, PAUSED)
-        await self._go_on(handle)
+        await self._holds.release(handle, PAUSED)
         _log.info("seat_pause_lifted", seat=handle)
 
     async def _go_on_once_known(self) -> None:
@@ -111,13 +99,7 @@ class SeatPausing:
         for handle in self._holds.seats():
             if not self.withheld(handle):
                 # It was held by nothing but our ignorance: the lift tells whoever waits.
-                await self._holds.lift(handle, PAUSED)
-                await self._go_on(handle)
-
-    async def _go_on(self, handle: str) -> None:
-        """A delivery that was deferred for the pause's sake had stopped the consumer; a renew may be far off."""
-        if self._may_start(handle) is not None:
-            await self._queue.unquiesce(inbox_of(handle))
+                await self._holds.release(handle, PAUSED)
 
     def _followed_no_more(self, task: str, failure: BaseException) -> None:
         """A defect of ours ended the following: begin again, a pause that nobody follows is none."""

@@ -241,8 +241,8 @@ class SmallNode:
         self.gate = TurnGate(slots)
         self.posture = Posture()
         self.company = source(acme(), {})
-        self.admitted, holds = SeatAdmitted(), SeatHolds(self.queue)
-        self.pausing = SeatPausing(self.positions, self.queue, holds, clock, self._may_start)
+        self.admitted, holds = SeatAdmitted(), SeatHolds(self.queue, self._may_start)
+        self.pausing = SeatPausing(self.positions, holds, clock)
 
         def inbox_parts(run_turn: RunTurn) -> SeatInboxParts:
             return SeatInboxParts(

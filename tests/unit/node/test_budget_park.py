@@ -29,15 +29,13 @@ class World(BudgetWorld):
     def __init__(self) -> None:
         super().__init__()
         self.queue = MemoryQueue(MemoryBroker(self.clock), node="a")
-        self.holds = SeatHolds(self.queue)
+        self.holds = SeatHolds(self.queue, lambda _: 1)
         for handle in ("ceo", "cto"):
             self.holds.open(handle)
         self.park = BudgetPark(
             self.budgets,
             self.in_force,
             self.holds,
-            self.queue,
-            may_start=lambda _: 1,
             clock=self.clock,
             on_refused=self.refused.append,
         )

@@ -42,8 +42,8 @@ class SeatHere:
         self.company = company
         self.queue = Queue(broker, node="one")
         self.queue.holds_after_s = holds_after_s
-        self.holds = SeatHolds(self.queue)
-        self.model_hold = ModelHold(lambda: self.company, self.holds, self.queue, lambda _: 7)
+        self.holds = SeatHolds(self.queue, lambda _: 7)
+        self.model_hold = ModelHold(lambda: self.company, self.holds)
         self.node = Node(MemoryBucket(LEDGER, VirtualClock()), holds=self.model_hold)
 
     async def attach(self, *, held: bool = True) -> None:

@@ -75,8 +75,8 @@ class SeatHere:
         self.broker = MemoryBroker(VirtualClock())
         self.epoch = epoch
         self.queue = Queue(self.broker, node="one")
-        self.holds = SeatHolds(self.queue)
-        self.hold = ProviderHold(lambda: self.epoch, self.holds, self.queue, lambda _: 7, VirtualClock())
+        self.holds = SeatHolds(self.queue, lambda _: 7)
+        self.hold = ProviderHold(lambda: self.epoch, self.holds, VirtualClock())
         self.node = Node(MemoryBucket(LEDGER, VirtualClock()), holds=self.hold)
 
     async def attach(self) -> None:
