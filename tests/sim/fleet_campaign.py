@@ -8,10 +8,10 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import asdict, dataclass
-from itertools import islice
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from crewlet.testing.fleet_simulation import (
@@ -23,6 +23,7 @@ from crewlet.testing.fleet_simulation import (
     FleetRun,
     simulate_fleet,
 )
+from tests.sim.seeds import Lived, as_found, as_lived, lived, median
 
 RESULT = Path(__file__).parent / "results" / "fleet.json"
 SEEDS = 1000
@@ -33,14 +34,6 @@ FAULTY = FleetPlan(nodes=5, seats=24, pinned=4, troubles=30, updated=3)
 LIMIT_S = 1800.0
 FULL_LIMIT_S = 7200.0
 TOLD_MAX = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Lived:
-    """One seed's hour, and what it took of a processor."""
-
-    run: FleetRun
-    processor_s: float
 
 
 def main() -> int:
@@ -86,9 +79,9 @@ def lived_through(
     moved: Counter[int] = Counter()
     findings: list[dict[str, object]] = []
     rested_s: list[float] = []
-    processor_s, virtual_s, grants, calls, lived = 0.0, 0.0, 0, 0, 0
-    for each in as_lived(workers, plan, seeds, at_once=at_once, until_s=begun_s + limit_s):
-        run, lived = each.run, lived + 1
+    processor_s, virtual_s, grants, calls, count = 0.0, 0.0, 0, 0, 0
+    for each in as_lived(workers, partial(live, plan), seeds, at_once=at_once, until_s=begun_s + limit_s):
+        run, count = each.run, count + 1
         happened += run.happened
         moved += run.moved
         processor_s, virtual_s = processor_s + each.processor_s, virtual_s + run.virtual_s
@@ -96,11 +89,11 @@ def lived_through(
         rested_s.extend(run.rested_s)
         if run.findings:
             findings.append(as_found(run, telling=len(findings) < TOLD_MAX))
-    print(f"{lived} of {len(seeds)} fleets of {plan.nodes} nodes and {plan.seats} seats: {len(findings)} findings")
+    print(f"{count} of {len(seeds)} fleets of {plan.nodes} nodes and {plan.seats} seats: {len(findings)} findings")
     return {
         "plan": asdict(plan),
         "first_seed": seeds[0],
-        "seeds": lived,
+        "seeds": count,
         "asked": len(seeds),
         "wall_s": round(time.monotonic() - begun_s, 1),
         "processor_s": round(processor_s, 1),
@@ -114,25 +107,9 @@ def lived_through(
     }
 
 
-def as_lived(
-    workers: ProcessPoolExecutor, plan: FleetPlan, seeds: Sequence[int], *, at_once: int, until_s: float
-) -> Iterator[Lived]:
-    """The hours of the seeds as they end; none is begun past ``until_s``."""
-    left = iter(seeds)
-    running: set[Future[Lived]] = {workers.submit(live, seed, plan) for seed in islice(left, at_once)}
-    while running:
-        done, running = wait(running, return_when=FIRST_COMPLETED)
-        if time.monotonic() < until_s:
-            running |= {workers.submit(live, seed, plan) for seed in islice(left, len(done))}
-        for each in done:
-            yield each.result()
-
-
-def live(seed: int, plan: FleetPlan) -> Lived:
+def live(plan: FleetPlan, seed: int) -> Lived[FleetRun]:
     """One seed's hour."""
-    begun_s = time.process_time()
-    run = simulate_fleet(seed, plan)
-    return Lived(run, time.process_time() - begun_s)
+    return lived(lambda: simulate_fleet(seed, plan))
 
 
 def planted(workers: ProcessPoolExecutor, seeds: int) -> dict[str, object]:
@@ -164,18 +141,6 @@ def about(fault: FleetFault, run: FleetRun | None) -> dict[str, object]:
         return {}
     finding = next(finding for finding in run.findings if finding.rule in fault.rules)
     return {"beset_by": fault.beset_by, "seed": run.seed, "rule": finding.rule, "what": finding.what}
-
-
-def as_found(run: FleetRun, *, telling: bool) -> dict[str, object]:
-    """What broke, and where asked what had happened."""
-    print(f"seed {run.seed}: {run.findings[0]}", file=sys.stderr)
-    said = [f"{finding.at_s} {finding.rule}: {finding.what}" for finding in run.findings]
-    return {"seed": run.seed, "found": said, "story": run.story if telling else []}
-
-
-def median(values: Sequence[float]) -> float:
-    """The middle one; 0 of none."""
-    return sorted(values)[len(values) // 2] if values else 0.0
 
 
 if __name__ == "__main__":

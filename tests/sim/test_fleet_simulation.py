@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from crewlet.testing.fleet_simulation import FLEET_FAULTS, RULES, FleetFault, FleetPlan, simulate_fleet
-from crewlet.testing.fleet_simulation.process import SimulatedProcess, in_processes
+from crewlet.testing.simulated import SimulatedProcess, in_processes
 
 SEEDS = range(20)
 SMALL = FleetPlan(nodes=5, seats=24, pinned=4, troubles=8, updated=2)

@@ -8,13 +8,13 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import asdict, dataclass
-from itertools import islice
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 
 from crewlet.testing.turn_simulation import TURN_FAULTS, TurnPlan, TurnRun, simulate_turns
+from tests.sim.seeds import Lived, as_found, as_lived, lived, median
 
 RESULT = Path(__file__).parent / "results" / "turns.json"
 SEEDS = 2000
@@ -22,14 +22,6 @@ FAULT_SEEDS = 60
 PLAN = TurnPlan()
 LIMIT_S = 1800.0
 TOLD_MAX = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Lived:
-    """One seed's day, and what it took of a processor."""
-
-    run: TurnRun
-    processor_s: float
 
 
 def main() -> int:
@@ -65,9 +57,9 @@ def lived_through(
     happened: Counter[str] = Counter()
     findings: list[dict[str, object]] = []
     rested_s: list[float] = []
-    processor_s, virtual_s, triggers, lived = 0.0, 0.0, 0, 0
-    for each in as_lived(workers, seeds, at_once=at_once, until_s=begun_s + limit_s):
-        run, lived = each.run, lived + 1
+    processor_s, virtual_s, triggers, count = 0.0, 0.0, 0, 0
+    for each in as_lived(workers, live, seeds, at_once=at_once, until_s=begun_s + limit_s):
+        run, count = each.run, count + 1
         happened += run.happened
         processor_s, virtual_s, triggers = (
             processor_s + each.processor_s,
@@ -77,11 +69,11 @@ def lived_through(
         rested_s.append(run.rested_s)
         if run.findings:
             findings.append(as_found(run, telling=len(findings) < TOLD_MAX))
-    print(f"{lived} of {len(seeds)} days: {len(findings)} with findings")
+    print(f"{count} of {len(seeds)} days: {len(findings)} with findings")
     told: dict[str, object] = {
         "plan": asdict(PLAN),
         "first_seed": seeds[0],
-        "seeds": lived,
+        "seeds": count,
         "asked": len(seeds),
         "wall_s": round(time.monotonic() - begun_s, 1),
         "processor_s": round(processor_s, 1),
@@ -94,23 +86,9 @@ def lived_through(
     return told, len(findings)
 
 
-def as_lived(workers: ProcessPoolExecutor, seeds: Sequence[int], *, at_once: int, until_s: float) -> Iterator[Lived]:
-    """The days of the seeds as they end; none is begun past ``until_s``."""
-    left = iter(seeds)
-    running: set[Future[Lived]] = {workers.submit(live, seed) for seed in islice(left, at_once)}
-    while running:
-        done, running = wait(running, return_when=FIRST_COMPLETED)
-        if time.monotonic() < until_s:
-            running |= {workers.submit(live, seed) for seed in islice(left, len(done))}
-        for each in done:
-            yield each.result()
-
-
-def live(seed: int) -> Lived:
+def live(seed: int) -> Lived[TurnRun]:
     """One seed's day."""
-    begun_s = time.process_time()
-    run = simulate_turns(seed, PLAN)
-    return Lived(run, time.process_time() - begun_s)
+    return lived(lambda: simulate_turns(seed, PLAN))
 
 
 def planted(workers: ProcessPoolExecutor, seeds: int) -> tuple[dict[str, object], int]:
@@ -137,18 +115,6 @@ def first_shown(number: int, seeds: int) -> dict[str, object]:
             if finding.rule in fault.rules:
                 return {"seed": seed, "rule": finding.rule, "what": finding.what}
     return {}
-
-
-def as_found(run: TurnRun, *, telling: bool) -> dict[str, object]:
-    """What broke, and where asked what had happened."""
-    print(f"seed {run.seed}: {run.findings[0]}", file=sys.stderr)
-    said = [f"{finding.at_s} {finding.rule}: {finding.what}" for finding in run.findings]
-    return {"seed": run.seed, "found": said, "story": run.story if telling else []}
-
-
-def median(values: Sequence[float]) -> float:
-    """The middle one; 0 of none."""
-    return sorted(values)[len(values) // 2] if values else 0.0
 
 
 if __name__ == "__main__":

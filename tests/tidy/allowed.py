@@ -32,7 +32,7 @@ BROAD_HANDLERS: dict[str, str] = {
     "store/readers.py": "a caller's function failed: its error is that caller's answer, and the thread goes on",
     "store/writer.py": "as in the readers; the thread's own failure is told to whoever opened it",
     "tools/server_life.py": "a tool server's faults are many: they end its own life, or become the result of one call",
-    "testing/fleet_simulation/process.py": "whatever is thrown into a stopped task is kept for its next step",
+    "testing/simulated/process.py": "whatever is thrown into a stopped task is kept for its next step",
     "turns/delegation.py": "a fault of one worker is its own task's failure, and not the turn's",
     "turns/engine.py": "a fault of the engine ends its turn as failed: raised, it would be redelivered to fail again",
     "turns/tool_calls.py": "a fault of one tool is a failed result that the model reads",

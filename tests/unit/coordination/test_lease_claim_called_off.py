@@ -14,7 +14,7 @@ from crewlet.base.errors import Unavailable
 from crewlet.coordination import KvLeases
 from crewlet.coordination.slots import DUTIES, EPOCHS, LEASES
 from crewlet.testing import SeededIds, VirtualClock
-from crewlet.testing.fleet_simulation.process import SimulatedProcess, in_processes
+from crewlet.testing.simulated import SimulatedProcess, in_processes
 
 _STEPS = 60
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,10 +17,9 @@ from crewlet.coordination.records import epochs
 from crewlet.seats import Host, HostConfig, ReleaseMode, SeatFence, placement, seat_keeping, sweep
 from crewlet.testing.fleet_simulation.clocks import NodeClock
 from crewlet.testing.fleet_simulation.rules import Rule
+from crewlet.testing.simulated import Replacement
 
 __all__ = ["FLEET_FAULTS", "NO_FAULT", "FleetFault"]
-
-_Replacement = tuple[object, str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +29,7 @@ class FleetFault:
     name: str
     beset_by: str
     rules: tuple[Rule, ...]
-    replaced: tuple[_Replacement, ...]
-
-    @contextmanager
-    def planted(self) -> Generator[None]:
-        """While this lasts, the engine is wrong."""
-        with ExitStack() as undone:
-            for owner, name, value in self.replaced:
-                undone.callback(setattr, owner, name, vars(owner)[name])
-                setattr(owner, name, value)
-            yield
+    replaced: tuple[Replacement, ...]
 
 
 def _everything(seats: int, _nodes: int) -> int:

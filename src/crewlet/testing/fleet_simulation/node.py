@@ -14,7 +14,7 @@ from crewlet.base.tasks import Tasks
 from crewlet.coordination import LEASE_PROTOCOL, ClaimRefused, KvLeases, Lease
 from crewlet.seats import Host, HostConfig, ReleaseMode
 from crewlet.testing.fleet_simulation.clocks import NodeClock
-from crewlet.testing.fleet_simulation.process import SimulatedProcess
+from crewlet.testing.simulated import SimulatedProcess
 
 __all__ = ["AttachedSeats", "SimulatedNode"]
 

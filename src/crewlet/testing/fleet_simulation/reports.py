@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-import sys
-from collections.abc import Callable, Generator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Callable, MutableMapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-import structlog
-
-from crewlet.testing.fleet_simulation.process import current_process
+from crewlet.testing.simulated import SimulatedProcess, heard_by
 
 __all__ = ["Reports", "Said"]
 
@@ -46,24 +42,10 @@ class Reports:
             if name in _FAULTS
         ]
 
-    @contextmanager
-    def heard(self) -> Generator[None]:
+    def heard(self) -> AbstractContextManager[None]:
         """Lines go here and nowhere else while this lasts."""
-        before = structlog.get_config()
-        structlog.configure(
-            processors=[self._hear],
-            wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-            cache_logger_on_first_use=False,
-        )
-        try:
-            yield
-        finally:
-            structlog.configure(**before)
+        return heard_by(self._hear)
 
-    def _hear(self, _logger: object, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-        process = current_process()
+    def _hear(self, process: SimulatedProcess | None, name: str, line: MutableMapping[str, Any]) -> None:
         if process is not None:
-            if line.get("exc_info") is True:
-                line["exc_info"] = repr(sys.exception())
-            self.last[process.owner, str(line.pop("event"))] = Said(self.now_s(), line)
-        raise structlog.DropEvent
+            self.last[process.owner, name] = Said(self.now_s(), line)

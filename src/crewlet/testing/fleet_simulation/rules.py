@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Literal
+
+from crewlet.testing import simulated
 
 __all__ = ["RULES", "Finding", "Findings", "Rule", "ToolCalls", "named"]
 
@@ -24,31 +25,11 @@ RULES: dict[Rule, str] = {
     "moves": "a rolling update moves no seat more than twice",
     "whole": "no loop and no task of a node fails, whatever befalls it",
 }
-_FINDINGS_MAX = 50
 
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A rule that was broken, how, and after how many seconds."""
-
-    rule: Rule
-    what: str
-    at_s: float
-
-
-class Findings:
-    """What was found: each thing once, the first few."""
-
-    def __init__(self, now_s: Callable[[], float]) -> None:
-        self._now_s = now_s
-        self._seen: set[tuple[Rule, str]] = set()
-        self.all: list[Finding] = []
-
-    def add(self, rule: Rule, what: str) -> None:
-        """``rule`` was broken."""
-        if (rule, what) not in self._seen and len(self.all) < _FINDINGS_MAX:
-            self._seen.add((rule, what))
-            self.all.append(Finding(rule, what, round(self._now_s(), 3)))
+Finding = simulated.Finding[Rule]
+"""A rule that was broken."""
+Findings = simulated.Findings[Rule]
+"""What was found."""
 
 
 class ToolCalls:

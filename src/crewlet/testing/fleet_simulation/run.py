@@ -14,12 +14,12 @@ from crewlet.coordination import LEASE_PROTOCOL
 from crewlet.testing.fleet_simulation.decoding import decoded_once
 from crewlet.testing.fleet_simulation.faults import NO_FAULT, FleetFault
 from crewlet.testing.fleet_simulation.plan import FleetPlan
-from crewlet.testing.fleet_simulation.process import in_processes
 from crewlet.testing.fleet_simulation.reports import Reports
 from crewlet.testing.fleet_simulation.rest import FleetAtRest
 from crewlet.testing.fleet_simulation.rules import Finding, named
 from crewlet.testing.fleet_simulation.troubles import Troubles
 from crewlet.testing.fleet_simulation.world import FleetWorld
+from crewlet.testing.simulated import in_processes, planted
 from crewlet.testing.virtual_time import run_virtual
 
 __all__ = ["FleetRun", "simulate_fleet"]
@@ -57,7 +57,7 @@ def simulate_fleet(seed: int, plan: FleetPlan | None = None, fault: FleetFault =
         in_processes(asyncio.get_running_loop())
         return await _Hour(seed, plan).run()
 
-    with decoded_once(), _sleeping_after(plan.gate_idle_s), fault.planted():
+    with decoded_once(), _sleeping_after(plan.gate_idle_s), planted(fault.replaced):
         return run_virtual(hour(), limit_s=_LIMIT_S)
 
 

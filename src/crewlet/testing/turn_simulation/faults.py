@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,14 +16,12 @@ from crewlet.llm import Message, ToolResultMessage
 from crewlet.node.seat_pausing import SeatPausing
 from crewlet.queue import Ack, Batch, Defer, Outcome
 from crewlet.seats import SeatFence
-from crewlet.testing.fleet_simulation.process import current_process
+from crewlet.testing.simulated import Replacement, current_process
 from crewlet.testing.turn_simulation.rules import Rule
 from crewlet.turns.conversation import Conversation
 from crewlet.turns.turn_scope import TurnScope
 
 __all__ = ["NO_FAULT", "TURN_FAULTS", "TurnFault"]
-
-_Replacement = tuple[object, str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +30,7 @@ class TurnFault:
 
     name: str
     rules: tuple[Rule, ...]
-    replaced: tuple[_Replacement, ...]
-
-    @contextmanager
-    def planted(self) -> Generator[None]:
-        """While this lasts, the engine is wrong."""
-        with ExitStack() as undone:
-            for owner, name, value in self.replaced:
-                undone.callback(setattr, owner, name, vars(owner)[name])
-                setattr(owner, name, value)
-            yield
+    replaced: tuple[Replacement, ...]
 
 
 def _private(owner: object, name: str) -> Callable[..., Any]:

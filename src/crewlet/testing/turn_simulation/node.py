@@ -34,8 +34,8 @@ from crewlet.notify import Sources
 from crewlet.org import Organization
 from crewlet.queue import QueueConfig
 from crewlet.testing.fleet_simulation.clocks import NodeClock
-from crewlet.testing.fleet_simulation.process import SimulatedProcess
 from crewlet.testing.ids import SeededIds
+from crewlet.testing.simulated import SimulatedProcess
 from crewlet.testing.turn_simulation.clients import SteppedLink, SteppedQueue
 from crewlet.testing.turn_simulation.model import PlannedModel
 from crewlet.testing.turn_simulation.outside import Outside

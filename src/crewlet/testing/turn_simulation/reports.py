@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 from collections import defaultdict
-from collections.abc import Generator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import MutableMapping
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
-import structlog
-
-from crewlet.testing.fleet_simulation.process import current_process
+from crewlet.testing.simulated import SimulatedProcess, heard_by
 
 __all__ = ["Reports"]
 
@@ -61,24 +57,10 @@ class Reports:
             found |= {value} if isinstance(value, str) else {*map(str, value)}
         return found
 
-    @contextmanager
-    def heard(self) -> Generator[None]:
+    def heard(self) -> AbstractContextManager[None]:
         """Lines go here and nowhere else while this lasts."""
-        before = structlog.get_config()
-        structlog.configure(
-            processors=[self._hear],
-            wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-            cache_logger_on_first_use=False,
-        )
-        try:
-            yield
-        finally:
-            structlog.configure(**before)
+        return heard_by(self._hear)
 
-    def _hear(self, _logger: object, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-        process = current_process()
-        if line.get("exc_info") is True:
-            line["exc_info"] = repr(sys.exception())
+    def _hear(self, process: SimulatedProcess | None, name: str, line: MutableMapping[str, Any]) -> None:
         line["process"] = "" if process is None else process.owner
-        self.said[str(line.pop("event"))].append(line)
-        raise structlog.DropEvent
+        self.said[name].append(line)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
+
+from crewlet.testing import simulated
 
 __all__ = ["RULES", "Finding", "Findings", "Rule"]
 
@@ -37,28 +37,8 @@ RULES: dict[Rule, str] = {
     "whole": "no loop, no turn and no delivery fails for a fault of the engine's own",
     "rest": "a company that is well works off its mail in time",
 }
-_FINDINGS_MAX: Final = 50
 
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A rule that was broken, how, and after how many seconds."""
-
-    rule: Rule
-    what: str
-    at_s: float
-
-
-class Findings:
-    """What was found: each thing once, the first few."""
-
-    def __init__(self, now_s: Callable[[], float]) -> None:
-        self._now_s = now_s
-        self._seen: set[tuple[Rule, str]] = set()
-        self.all: list[Finding] = []
-
-    def add(self, rule: Rule, what: str) -> None:
-        """``rule`` was broken."""
-        if (rule, what) not in self._seen and len(self.all) < _FINDINGS_MAX:
-            self._seen.add((rule, what))
-            self.all.append(Finding(rule, what, round(self._now_s(), 3)))
+Finding = simulated.Finding[Rule]
+"""A rule that was broken."""
+Findings = simulated.Findings[Rule]
+"""What was found."""

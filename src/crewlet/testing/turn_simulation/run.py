@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from random import Random
 
-from crewlet.testing.fleet_simulation.process import in_processes
+from crewlet.testing.simulated import in_processes, planted
 from crewlet.testing.turn_simulation.faults import NO_FAULT, TurnFault
 from crewlet.testing.turn_simulation.plan import TurnPlan
 from crewlet.testing.turn_simulation.reports import Reports
@@ -45,7 +45,7 @@ def simulate_turns(seed: int, plan: TurnPlan | None = None, fault: TurnFault = N
         in_processes(asyncio.get_running_loop())
         return await _Day(seed, plan or TurnPlan()).run()
 
-    with fault.planted():
+    with planted(fault.replaced):
         return run_virtual(day(), limit_s=_LIMIT_S)
 
 
