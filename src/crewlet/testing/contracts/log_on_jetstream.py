@@ -14,17 +14,17 @@ from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.queue import Log, LogRecord, QueueConfig
 from crewlet.testing.clusters import Cluster
+from crewlet.testing.contracts.linked_clients import LinkedClients
 from crewlet.testing.contracts.log_harness import APPEND_S, PART_BYTES, ROOM_BYTES, Fragment, LogHarness
 from crewlet.testing.contracts.record_links import RecordLink
 from crewlet.testing.ids import SeededIds
-from crewlet.testing.links import proxied
 
 __all__ = ["ClusterLogs", "JetStreamLogs"]
 
 _STREAM: Final = topics.STREAM_JOURNAL
 
 
-class JetStreamLogs(LogHarness):
+class JetStreamLogs(LinkedClients[Log], LogHarness):
     """Real clients on a real broker. An async context manager: all is gone at its end."""
 
     backend: ClassVar[str] = "one broker"
@@ -61,41 +61,13 @@ class JetStreamLogs(LogHarness):
     async def client(self) -> Log:
         """A log over a connection of its own, to one member after another."""
         number = len(self._links)
-        port = int(self._cluster.member_url(number % self._cluster.size).rpartition(":")[2])
-        proxy = await self._stack.enter_async_context(proxied(port))
-        connection = await self._cluster.connect(f"client{number}", url=proxy.url)
-        self._stack.push_async_callback(connection.close)
-        link = RecordLink(proxy, connection, root=topics.journal("-").rstrip("-"))
+        link = await self._dial(
+            f"client{number}", member=number % self._cluster.size, root=topics.journal("-").rstrip("-")
+        )
         log = JetStreamLog(link.jetstream(), ids=self._ids, append_s=APPEND_S, part_max_bytes=PART_BYTES)
         self._stack.callback(log.close)
         self._links[log] = link
         return log
-
-    async def cut(self, *clients: Log) -> None:
-        """Their links break, and no new one stands."""
-        for client in clients:
-            await self._links[client].cut()
-
-    async def mend(self, *clients: Log) -> None:
-        """They dial again."""
-        for client in clients:
-            await self._links[client].mend()
-
-    def lose_reply(self, client: Log) -> None:
-        """The link loses it."""
-        self._links[client].lose_reply()
-
-    def cut_after_write(self, client: Log) -> None:
-        """The link breaks between the two."""
-        self._links[client].cut_after_write()
-
-    def withhold(self, client: Log) -> None:
-        """The link keeps it."""
-        self._links[client].withhold()
-
-    async def deliver(self, client: Log) -> None:
-        """The link lets go of it."""
-        await self._links[client].deliver()
 
     async def leave(self, seat: str, fragment: Fragment) -> int:
         """Published by nobody's log."""

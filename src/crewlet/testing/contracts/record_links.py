@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from crewlet.backends.nats import Connection, JetStream, Wire
 from crewlet.backends.nats.wire import Message, Unsubscribe
@@ -11,15 +11,16 @@ from crewlet.base.errors import Unavailable
 from crewlet.testing.links import LinkProxy
 from crewlet.testing.waiting import wait_until
 
-__all__ = ["RecordLink"]
+__all__ = ["BUCKETS_ROOT", "RecordLink"]
 
-_ROOT = "$KV."
+BUCKETS_ROOT: Final = "$KV."
+"""Below which every write of a record is published."""
 
 
 class RecordLink(Wire):
     """A connection through a proxy. What is spoiled is a write below ``root``, and each time the next one."""
 
-    def __init__(self, proxy: LinkProxy, connection: Connection, *, root: str = _ROOT) -> None:
+    def __init__(self, proxy: LinkProxy, connection: Connection, *, root: str) -> None:
         self._root = root
         self._proxy = proxy
         self._connection = connection

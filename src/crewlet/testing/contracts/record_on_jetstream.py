@@ -11,14 +11,14 @@ from crewlet.backends.nats import JetStream, open_bucket
 from crewlet.base.clock import SystemClock
 from crewlet.coordination import RecordStore, Slot
 from crewlet.testing.clusters import Cluster
+from crewlet.testing.contracts.linked_clients import LinkedClients
 from crewlet.testing.contracts.record_harness import KEPT, SKEW_S, RecordHarness, ShiftedClock
-from crewlet.testing.contracts.record_links import RecordLink
-from crewlet.testing.links import proxied
+from crewlet.testing.contracts.record_links import BUCKETS_ROOT, RecordLink
 
 __all__ = ["ClusterRecords", "JetStreamRecords"]
 
 
-class JetStreamRecords(RecordHarness):
+class JetStreamRecords(LinkedClients[RecordStore], RecordHarness):
     """Real clients on a real broker; time passes as it does. An async context manager: all is gone at its end."""
 
     backend: ClassVar[str] = "one broker"
@@ -52,7 +52,8 @@ class JetStreamRecords(RecordHarness):
     async def client(self, slot: Slot = KEPT) -> RecordStore:
         """A store over a connection of its own, to one member after another."""
         own = self.own(slot)
-        link = await self._link(f"client{len(self._links)}", len(self._links) % self._cluster.size)
+        number = len(self._links)
+        link = await self._dial(f"client{number}", member=number % self._cluster.size, root=BUCKETS_ROOT)
         opened = await open_bucket(
             link.jetstream(),
             own,
@@ -69,41 +70,8 @@ class JetStreamRecords(RecordHarness):
         """Wait: the broker's time cannot be moved."""
         await asyncio.sleep(seconds)
 
-    async def cut(self, *clients: RecordStore) -> None:
-        """Their links break, and no new one stands."""
-        for client in clients:
-            await self._links[client].cut()
-
-    async def mend(self, *clients: RecordStore) -> None:
-        """They dial again."""
-        for client in clients:
-            await self._links[client].mend()
-
-    def lose_reply(self, client: RecordStore) -> None:
-        """The link loses it."""
-        self._links[client].lose_reply()
-
-    def cut_after_write(self, client: RecordStore) -> None:
-        """The link breaks between the two."""
-        self._links[client].cut_after_write()
-
-    def withhold(self, client: RecordStore) -> None:
-        """The link keeps it."""
-        self._links[client].withhold()
-
-    async def deliver(self, client: RecordStore) -> None:
-        """The link lets go of it."""
-        await self._links[client].deliver()
-
     async def disturb(self) -> None:
         """One broker is not disturbed: what it does in a restart is tested apart."""
-
-    async def _link(self, name: str, member: int) -> RecordLink:
-        port = int(self._cluster.member_url(member).rpartition(":")[2])
-        proxy = await self._stack.enter_async_context(proxied(port))
-        connection = await self._cluster.connect(name, url=proxy.url)
-        self._stack.push_async_callback(connection.close)
-        return RecordLink(proxy, connection)
 
     async def _tidy(self) -> None:
         for stream in self._streams:

@@ -9,6 +9,7 @@ from crewlet.backends.memory import Piece
 from crewlet.base.errors import Unavailable
 from crewlet.queue import LogRecord, Superseded, Tail
 from crewlet.testing.contracts.log_unheard import LostLogs, UnheardAppends
+from crewlet.testing.saboteurs.log_append_faults import EqualAppendsAreOne
 from crewlet.testing.saboteurs.log_saboteur import LogSaboteur
 
 __all__ = ["LOG_UNHEARD_FAULTS"]
@@ -91,18 +92,10 @@ class OnlyTheTailIsMine(LogSaboteur):
         return at
 
 
-class EqualIdsAreMine(LogSaboteur):
-    """Who is refused and finds its own ids in the log takes them for its own."""
+class EqualIdsAreMine(EqualAppendsAreOne):
+    """Who is refused and finds its own ids in the log takes them for its own, where nothing was lost."""
 
     caught_by = UnheardAppends.test_what_somebody_else_appended_is_never_taken_for_ones_own
-
-    async def append(self, seat: str, records: Sequence[LogRecord], *, expected: int) -> int:
-        try:
-            return await self.twin.append(seat, records, expected=expected)
-        except Superseded as refused:
-            if refused.tail.id != records[-1].id:
-                raise
-            return refused.tail.sequence
 
 
 class LongAppendsGoOn(LogSaboteur):
