@@ -68,7 +68,7 @@ async def test_a_draining_node_refuses_new_messages_and_still_answers_questions(
         await begun(engine, running)
 
         engine.signal(signal.SIGINT)
-        await engine.says("draining")
+        await engine.says("crewlet: draining")
 
         with pytest.raises(httpx.HTTPStatusError) as refused:
             await engine.api.send("ceo", "Second")
@@ -88,7 +88,7 @@ async def test_a_second_ctrl_c_ends_at_once_and_the_next_engine_finishes_the_wor
         await begun(first, message_id)
         first.processes()
         first.signal(signal.SIGINT)
-        await first.says("draining")
+        await first.says("crewlet: draining")
         asked_s = clock.elapsed_s()
 
         first.signal(signal.SIGINT)
