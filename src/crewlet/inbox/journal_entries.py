@@ -72,7 +72,8 @@ class Opened(_Entry, frozen=True, kw_only=True, omit_defaults=True, tag="opened"
 
     ``thread`` is what its prompt showed of the chat around it, ``shown`` the identities of the messages that waited
     there; they are worked with the turn. ``owes`` is the surface that a tool has to carry its answer to. ``spent`` are
-    those of the events that are dead letters once they are handed back.
+    those of the events that are dead letters once they are handed back. ``onboarding`` is the place in the company
+    that its seat is onboarded at first; an older record has none, and no onboarding.
     """
 
     turn_id: str
@@ -85,6 +86,7 @@ class Opened(_Entry, frozen=True, kw_only=True, omit_defaults=True, tag="opened"
     shown: tuple[str, ...] = ()
     owes: str = ""
     spent: tuple[str, ...] = ()
+    onboarding: str = ""
 
 
 class Resumed(_Entry, frozen=True, kw_only=True, omit_defaults=True, tag="resumed"):

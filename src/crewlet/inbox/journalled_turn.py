@@ -88,7 +88,12 @@ class JournalledTurn:
         """Record the opening; of a resumed turn return the recorded one, with what only this build has added."""
         if self._last is not None:
             opened = self._last.opened
-            return Opening(prompts={**opening.prompts, **opened.prompts}, revision=opened.revision, owes=opened.owes)
+            return Opening(
+                prompts={**opening.prompts, **opened.prompts},
+                revision=opened.revision,
+                owes=opened.owes,
+                onboarding=opened.onboarding,
+            )
         trigger, thread = self._trigger, self._trigger.thread
         await self._write(
             Opened(
@@ -103,6 +108,7 @@ class JournalledTurn:
                 shown=() if thread is None else thread.waiting,
                 owes=opening.owes,
                 spent=tuple(event.id for event in self._spent),
+                onboarding=opening.onboarding,
             )
         )
         self._is_open = not self._is_unjournalled

@@ -18,12 +18,14 @@ __all__ = ["CallAt", "NoJournal", "Note", "Opening", "RecordedReply", "TurnJourn
 class Opening:
     """What is fixed when a turn begins: its prompts by phase, and the revision of the company's document.
 
-    ``owes`` is the surface that a tool has to carry its answer to.
+    ``owes`` is the surface that a tool has to carry its answer to, ``onboarding`` the place in the company (its chain
+    hash) that its seat is onboarded at before its work; empty where no onboarding was due.
     """
 
     prompts: Mapping[str, str] = field(default_factory=dict[str, str])
     revision: str = ""
     owes: str = ""
+    onboarding: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
