@@ -146,7 +146,10 @@ async def assemble(
     ground = await lay_ground(config, around.clock, around.ids, stack)
 
     def new_engine(turns: TurnConfig) -> TurnEngine:
-        return TurnEngine(ground.writes.publish, around.clock, around.ids, turns, tracer=tracer)
+        writes = ground.writes
+        return TurnEngine(
+            writes.publish, around.clock, around.ids, turns, tracer=tracer, publish_live=writes.publish_live
+        )
 
     posture, sources = ServingPosture(), Sources([OperatorSource(), *around.sources])
     fleet_company = _fleet_company(config, ground, posture, around)

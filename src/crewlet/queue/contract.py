@@ -118,6 +118,19 @@ class EventQueue(Protocol):
         """
         ...
 
+    async def publish_live(self, topic: str, event: Event) -> Event:
+        """Hand ``event`` to the broker for whoever follows now, and wait for no word on it; returns the stamped copy.
+
+        True afterwards: it is on its way, behind what this client has published and ahead of what it will publish, and
+        every publish listener has been awaited. Whether it arrives is promised to nobody: one that the broker refuses
+        or never answers for, and one that goes down with the link, is lost, which is counted in the log. A repeat is
+        a message of its own.
+
+        Raises ``PayloadTooLarge``; and ``Unavailable``, at once, where it is not on its way: the broker is not there
+        for it, or a bounded number of others wait for its word. No listener has heard of it then.
+        """
+        ...
+
     async def ensure_subscription(self, subscription: Subscription) -> None:
         """Create the durable mailbox, detached, from the first message on; a no-op where it exists as configured."""
         ...

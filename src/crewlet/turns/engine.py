@@ -58,8 +58,10 @@ class TurnEngine:
         config: TurnConfig | None = None,
         *,
         tracer: Tracer | None = None,
+        publish_live: Publish | None = None,
     ) -> None:
         self._publish = publish
+        self._publish_live = publish_live or publish
         self._clock = clock
         self._ids = ids
         self._config = config or TurnConfig()
@@ -203,6 +205,7 @@ class TurnEngine:
         seat = setup.seat
         events = TurnEvents(
             publish=self._publish,
+            publish_live=self._publish_live,
             clock=self._clock,
             ids=self._ids,
             config=self._config,

@@ -70,7 +70,7 @@ class LiveView:
             finished_call=finished,
             model=self.model,
         )
-        await self._events.tell(frame, self._trace)
+        await self._events.show(frame, self._trace)
 
 
 class LiveText:

@@ -28,7 +28,7 @@ _SAID_ONCE = UUID("3f1d6c0e-8c6d-5c39-9a3e-5f0e9b1d7a52")
 _B = TypeVar("_B", bound=Body)
 
 Publish = Callable[[str, Event], Awaitable[object]]
-"""The queue's ``publish``. Raises ``Unavailable`` and ``PayloadTooLarge``."""
+"""The queue's ``publish`` or ``publish_live``. Raises ``Unavailable`` and ``PayloadTooLarge``."""
 
 
 class OfTurn(TypedDict):
@@ -46,6 +46,7 @@ class TurnEvents:
     """Publishes one turn's events. Each carries the span that emitted it: the turn's, or a phase's below it."""
 
     publish: Publish
+    publish_live: Publish
     clock: Clock
     ids: Ids
     config: TurnConfig
@@ -77,9 +78,19 @@ class TurnEvents:
         try:
             await self.publish(topics.event_topic(event.type), event)
         except (Unavailable, PayloadTooLarge) as lost:
-            _log.warning("phase_telemetry_publish_failed", turn=self.turn_id, type=event.type, error=str(lost))
+            self._lost(event, lost)
             if smaller is not None and isinstance(lost, PayloadTooLarge):
                 await self.tell(smaller(body), trace, once=once)
+
+    async def show(self, body: Body, trace: Trace) -> None:
+        """Publish what is live only: nobody waits for it, and none is promised it. Else as :meth:`tell`."""
+        if self.journal.replaying:
+            return
+        event = self._event(body, trace)
+        try:
+            await self.publish_live(topics.event_topic(event.type), event)
+        except (Unavailable, PayloadTooLarge) as lost:
+            self._lost(event, lost)
 
     async def record(self, body: Body, *, once: bool = False) -> None:
         """Publish what others wait for, with a few bounded retries under one event id, so it is stored once.
@@ -100,6 +111,9 @@ class TurnEvents:
                 pause_s *= 2
             else:
                 return
+
+    def _lost(self, event: Event, lost: Unavailable | PayloadTooLarge) -> None:
+        _log.warning("phase_telemetry_publish_failed", turn=self.turn_id, type=event.type, error=str(lost))
 
     def _event(self, body: Body, trace: Trace | None, *, event_id: str = "") -> Event:
         return new_event(

@@ -98,6 +98,10 @@ class MemoryQueue(EventQueue):
         """Store and tell; see ``EventQueue``."""
         return await self._publisher.publish(topic, event)
 
+    async def publish_live(self, topic: str, event: Event) -> Event:
+        """Hand over and tell; see ``EventQueue``."""
+        return await self._publisher.publish_live(topic, event)
+
     def add_publish_listener(self, listener: PublishListener) -> Callable[[], None]:
         """Register; see ``EventQueue``."""
         return self._publisher.add_listener(listener)

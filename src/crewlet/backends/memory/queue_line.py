@@ -53,6 +53,10 @@ class Line:
     async def reach(self) -> None:
         """The broker can be asked now; others have had their turn, as over a network. Raises ``Unavailable``."""
         await asyncio.sleep(0)
+        self.check()
+
+    def check(self) -> None:
+        """The broker can be told something now. Raises ``Unavailable``."""
         if not self.is_up:
             raise Unavailable(f"{self.node}: {'closed' if self.ended else 'cut off'}")
 

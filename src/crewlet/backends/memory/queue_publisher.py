@@ -10,7 +10,7 @@ import structlog
 from crewlet.backends.memory.queue_broker import MemoryBroker
 from crewlet.backends.memory.queue_line import Line
 from crewlet.base import limits
-from crewlet.base.errors import PayloadTooLarge, Unavailable
+from crewlet.base.errors import MailboxFull, PayloadTooLarge, Unavailable
 from crewlet.base.tasks import Tasks
 from crewlet.events import Event, encode
 from crewlet.queue import PublishListener, message_identity
@@ -51,10 +51,7 @@ class Publisher:
     async def publish(self, topic: str, event: Event) -> Event:
         """Store the event, tell the listeners; the stamped copy. Raises as ``EventQueue.publish`` does."""
         stamped = event.stamped(self._line.node)
-        payload = encode(stamped)
-        room = self._broker.max_payload_bytes - limits.PUBLISH_HEADER_RESERVE_BYTES
-        if len(payload) > room:
-            raise PayloadTooLarge(topic, size=len(payload), limit=room)
+        payload = self._encoded(topic, stamped)
         try:
             await self._store_and_tell(topic, stamped, payload)
         except asyncio.CancelledError:
@@ -63,9 +60,36 @@ class Publisher:
             raise
         return stamped
 
+    async def publish_live(self, topic: str, event: Event) -> Event:
+        """Store the event if it can be, tell the listeners; the stamped copy. Raises as ``EventQueue.publish_live``."""
+        stamped = event.stamped(self._line.node)
+        payload = self._encoded(topic, stamped)
+        self._line.check()
+        try:
+            self._broker.store(topic, payload)
+        except MailboxFull as refused:
+            _log.warning("live_events_lost", count=1, error=str(refused))
+        try:
+            await self._tell(topic, stamped)
+        except asyncio.CancelledError:
+            if not self._closed:
+                self._tasks.start("finish_publish", self._tell(topic, stamped))
+            raise
+        return stamped
+
+    def _encoded(self, topic: str, event: Event) -> bytes:
+        payload = encode(event)
+        room = self._broker.max_payload_bytes - limits.PUBLISH_HEADER_RESERVE_BYTES
+        if len(payload) > room:
+            raise PayloadTooLarge(topic, size=len(payload), limit=room)
+        return payload
+
     async def _store_and_tell(self, topic: str, event: Event, payload: bytes) -> None:
         await self._line.reach()
         self._broker.store(topic, payload, message_id=f"{message_identity(event)}.{topic}")
+        await self._tell(topic, event)
+
+    async def _tell(self, topic: str, event: Event) -> None:
         for listener in [*self._listeners.values()]:
             try:
                 await listener(topic, event)

@@ -31,7 +31,7 @@ from crewlet.backends.nats.wire import Message, NoResponders, NotDone, Wire
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 
-__all__ = ["JetStream"]
+__all__ = ["JetStream", "read_answer"]
 
 _log = structlog.get_logger(__name__)
 _T = TypeVar("_T")
@@ -208,7 +208,7 @@ class JetStream:
 
         async def attempt(left_s: float) -> PubAck:
             reply = await self._wire.request(subject, payload, headers=all_headers, timeout_s=left_s)
-            return _read(subject, reply.payload, PubAck)
+            return read_answer(subject, reply.payload, PubAck)
 
         return await self._until_led(subject, attempt, timeout_s or self._timeout_s)
 
@@ -226,7 +226,7 @@ class JetStream:
 
         async def attempt(left_s: float) -> _T:
             reply = await self._answer(subject, payload, left_s, again_after_s)
-            return _read(subject, reply.payload, kind)
+            return read_answer(subject, reply.payload, kind)
 
         return await self._until_led(subject, attempt, self._timeout_s)
 
@@ -352,7 +352,8 @@ def _metadata(changes: Mapping[str, object]) -> Mapping[str, str]:
     return cast("Mapping[str, str]", changes.get("metadata", {}))
 
 
-def _read(subject: str, payload: bytes, kind: type[_T]) -> _T:
+def read_answer(subject: str, payload: bytes, kind: type[_T]) -> _T:
+    """What the broker answered. Raises ``ApiError`` where it said no, ``Unavailable`` where this is none of its."""
     try:
         # An answer that names an error is one, whatever else it carries.
         if b'"error"' in payload:

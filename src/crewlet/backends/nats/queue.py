@@ -113,6 +113,7 @@ class JetStreamQueue(EventQueue):
     async def start(self) -> None:
         """The engine's streams exist as configured. Raises ``StartRefused`` naming a setting that cannot be had."""
         await self._streams.provision()
+        await self._publisher.open()
         await self._watch_orphans()
         self._tasks.start("keep_streams", self._keep_streams())
         deaf_watch = DeafWatch(self._attachments.started, self._mailboxes, self._timing)
@@ -126,6 +127,10 @@ class JetStreamQueue(EventQueue):
     async def publish(self, topic: str, event: Event) -> Event:
         """Store and tell; see ``EventQueue``."""
         return await self._publisher.publish(topic, event)
+
+    async def publish_live(self, topic: str, event: Event) -> Event:
+        """Hand over and tell; see ``EventQueue``."""
+        return await self._publisher.publish_live(topic, event)
 
     def add_publish_listener(self, listener: PublishListener) -> Callable[[], None]:
         """Register; see ``EventQueue``."""
@@ -240,11 +245,11 @@ class JetStreamQueue(EventQueue):
     async def close(self) -> None:
         """Detach everything, end feeds and tasks. A handler that still runs is cancelled and not reported."""
         self._unwatch()
-        self._publisher.close()
+        self._publisher.stop()
         await self._attachments.close()
         if self._orphans is not None:
             await self._orphans.detach()
-        await asyncio.gather(*(feed.close() for feed in self._feeds))
+        await asyncio.gather(self._publisher.close(), *(feed.close() for feed in self._feeds))
         await self._tasks.close()
         self._silence.close()
         self._link.close()

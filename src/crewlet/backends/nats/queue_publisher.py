@@ -13,6 +13,7 @@ import structlog
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import STREAM_FULL, ApiError, full
 from crewlet.backends.nats.queue_link import LinkWatch
+from crewlet.backends.nats.queue_live_events import LiveEvents
 from crewlet.backends.nats.streams import Streams
 from crewlet.base import limits
 from crewlet.base.errors import PayloadTooLarge, Unavailable
@@ -46,32 +47,37 @@ class Publisher:
         self._node = node
         self._tasks = tasks
         self._whole = whole
-        self._listeners: list[PublishListener] = []
+        self._live = LiveEvents(api.wire)
+        self._listeners: dict[object, PublishListener] = {}
         self._closed = False
 
     def add_listener(self, listener: PublishListener) -> Callable[[], None]:
         """Await ``listener`` inside each publish from now on; returns what removes it."""
-        entry = _Entry(listener)
-        self._listeners.append(entry)
+        registration = object()
+        self._listeners[registration] = listener
 
         def remove() -> None:
-            if entry in self._listeners:
-                self._listeners.remove(entry)
+            self._listeners.pop(registration, None)
 
         return remove
 
-    def close(self) -> None:
+    async def open(self) -> None:
+        """Hear what becomes of live events."""
+        await self._live.open()
+
+    def stop(self) -> None:
         """Finish nothing in the background any more."""
         self._closed = True
+
+    async def close(self) -> None:
+        """Stop, and hear no more of live events."""
+        self.stop()
+        await self._live.close()
 
     async def publish(self, topic: str, event: Event) -> Event:
         """Store the event, tell the listeners; the stamped copy. Raises as ``EventQueue.publish`` does."""
         stamped = event.stamped(self._node)
-        payload = encode(stamped)
-        room = self._api.wire.max_payload_bytes - limits.PUBLISH_HEADER_RESERVE_BYTES
-        if len(payload) > room > 0:
-            # The reserve is what a dead letter's note needs beside the same payload.
-            raise PayloadTooLarge(topic, size=len(payload), limit=room)
+        payload = self._encoded(topic, stamped)
         try:
             await self._store(topic, stamped, payload)
             await self._tell(topic, stamped)
@@ -80,6 +86,30 @@ class Publisher:
                 self._tasks.start("finish_publish", self._finish(topic, stamped, payload))
             raise
         return stamped
+
+    async def publish_live(self, topic: str, event: Event) -> Event:
+        """Hand it over, tell the listeners; the stamped copy. Raises as ``EventQueue.publish_live`` does."""
+        stamped = event.stamped(self._node)
+        payload = self._encoded(topic, stamped)
+        await self._streams.stream_of(topic)
+        if not self._whole.is_set():
+            raise Unavailable(_not_whole(topic))
+        await self._live.send(topic, payload)
+        try:
+            await self._tell(topic, stamped)
+        except asyncio.CancelledError:
+            if not self._closed:
+                self._tasks.start("finish_publish", self._tell(topic, stamped))
+            raise
+        return stamped
+
+    def _encoded(self, topic: str, event: Event) -> bytes:
+        payload = encode(event)
+        room = self._api.wire.max_payload_bytes - limits.PUBLISH_HEADER_RESERVE_BYTES
+        if len(payload) > room > 0:
+            # The reserve is what a dead letter's note needs beside the same payload.
+            raise PayloadTooLarge(topic, size=len(payload), limit=room)
+        return payload
 
     async def _finish(self, topic: str, event: Event, payload: bytes) -> None:
         try:
@@ -92,7 +122,8 @@ class Publisher:
     async def _store(self, topic: str, event: Event, payload: bytes) -> None:
         await self._streams.stream_of(topic)
         for attempt in range(limits.PUBLISH_ATTEMPTS_MAX):
-            await self._made_whole(topic)
+            if not self._whole.is_set():
+                await self._made_whole(topic)
             try:
                 await self._api.publish(topic, payload, message_id=message_id(topic, event))
             except ApiError as error:
@@ -107,30 +138,22 @@ class Publisher:
 
     async def _made_whole(self, topic: str) -> None:
         """Return once streams that a broker lost have been made again with the mailboxes on them."""
-        if self._whole.is_set():
-            return
         try:
             async with asyncio.timeout(limits.LINK_WAIT_S):
                 await self._whole.wait()
         except TimeoutError:
-            raise Unavailable(f"{topic}: the streams that the broker lost are not made again yet") from None
+            raise Unavailable(_not_whole(topic)) from None
 
     async def _tell(self, topic: str, event: Event) -> None:
-        for listener in [*self._listeners]:
+        for listener in [*self._listeners.values()]:
             try:
                 await listener(topic, event)
             except Exception:  # noqa: BLE001 - supervisor: telemetry must not be able to fail a publish (E-191)
                 _log.exception("publish_listener_failed", topic=topic, event_id=event.id)
 
 
-class _Entry:
-    """One registration: the same listener may be added twice and removed once."""
-
-    def __init__(self, listener: PublishListener) -> None:
-        self._listener = listener
-
-    async def __call__(self, topic: str, event: Event) -> None:
-        await self._listener(topic, event)
+def _not_whole(topic: str) -> str:
+    return f"{topic}: the streams that the broker lost are not made again yet"
 
 
 def _refuse(topic: str, event: Event, error: ApiError) -> NoReturn:

@@ -16,6 +16,7 @@ from crewlet.testing.contracts.queue_harness import SCALED, DeadLetter, QueueHar
 from crewlet.testing.contracts.queue_holds import Holds
 from crewlet.testing.contracts.queue_letting_go import LettingGo, TakeOver
 from crewlet.testing.contracts.queue_listeners import Listeners
+from crewlet.testing.contracts.queue_live_events import LiveEvents
 from crewlet.testing.contracts.queue_mailboxes import Mailboxes, MailboxListing, MailboxStates
 from crewlet.testing.contracts.queue_publishing import Publishing
 from crewlet.testing.contracts.queue_questions import Questions
@@ -66,6 +67,7 @@ __all__ = [
     "Listeners",
     "Listings",
     "ListingsUnderChange",
+    "LiveEvents",
     "LostReplies",
     "MailboxListing",
     "MailboxStates",
@@ -116,6 +118,7 @@ QUEUE_SUITE: tuple[type[Contract], ...] = (
     BatchStops,
     Listeners,
     Broadcast,
+    LiveEvents,
     Questions,
 )
 """Every promise of the event queue, by the noun it is about."""

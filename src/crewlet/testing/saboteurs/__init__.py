@@ -16,6 +16,7 @@ from crewlet.testing.saboteurs.queue_haul_faults import HAUL_FAULTS
 from crewlet.testing.saboteurs.queue_holder_faults import HOLDER_FAULTS
 from crewlet.testing.saboteurs.queue_letting_go_faults import LETTING_GO_FAULTS
 from crewlet.testing.saboteurs.queue_listening_faults import LISTENING_FAULTS
+from crewlet.testing.saboteurs.queue_live_faults import LIVE_FAULTS
 from crewlet.testing.saboteurs.queue_mailbox_faults import MAILBOX_FAULTS
 from crewlet.testing.saboteurs.queue_outcome_faults import OUTCOME_FAULTS
 from crewlet.testing.saboteurs.queue_publishing_faults import PUBLISHING_FAULTS
@@ -53,6 +54,7 @@ QUEUE_SABOTEURS: tuple[type[QueueSaboteur], ...] = (
     *BATCH_FAULTS,
     *HAUL_FAULTS,
     *LISTENING_FAULTS,
+    *LIVE_FAULTS,
 )
 """The saboteurs of the event queue's suite."""
 
