@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from crewlet.api.depends import NEEDS_TOKEN, Face
-from crewlet.api.event_rows import MalformedCursor, cursor_text, event_row, parse_cursor, record
+from crewlet.api.event_rows import MalformedCursor, cursor_text, parse_cursor, record, stored_row
 from crewlet.api.models import EventPage, EventQuery, EventRecord, TurnRecord
 from crewlet.api.refusals import Refused
 from crewlet.node.message_view import turn_views
@@ -26,7 +26,7 @@ async def events(face: Face, asked: Annotated[EventQuery, Query()]) -> Response:
     page = await face.events(_filter(asked))
     # A page of large events may be shorter than asked: only an empty one is the end.
     following = cursor_text(page[-1].cursor) if page else None
-    return _json({"events": [event_row(stored.topic, stored.event) for stored in page], "next": following})
+    return _json({"events": [stored_row(stored) for stored in page], "next": following})
 
 
 @router.get("/events/{event_id}", response_model=EventRecord)
@@ -55,6 +55,7 @@ def _filter(asked: EventQuery) -> EventFilter:
         seat=asked.seat,
         trace_id=asked.trace_id,
         turn_id=asked.turn_id,
+        conversation=asked.conversation,
         since=asked.since,
         until=asked.until,
         before=_cursor(asked.before),

@@ -11,7 +11,7 @@ import msgspec
 from crewlet.events import Event, category_of, encode, is_failed
 from crewlet.store import EventCursor, StoredEvent
 
-__all__ = ["MalformedCursor", "cursor_text", "event_row", "flat_event", "parse_cursor", "record"]
+__all__ = ["MalformedCursor", "cursor_text", "event_row", "flat_event", "parse_cursor", "record", "stored_row"]
 
 
 class MalformedCursor(ValueError):
@@ -40,9 +40,14 @@ def event_row(topic: str, event: Event) -> dict[str, Any]:
     }
 
 
+def stored_row(stored: StoredEvent) -> dict[str, Any]:
+    """The facts of one event and the tags that it is filed under."""
+    return {**event_row(stored.topic, stored.event), "tags": {**stored.tags}}
+
+
 def record(stored: StoredEvent) -> dict[str, Any]:
     """The row and its payload: the event as it was published, taken over without another decoding."""
-    return {**event_row(stored.topic, stored.event), "payload": msgspec.Raw(encode(stored.event))}
+    return {**stored_row(stored), "payload": msgspec.Raw(encode(stored.event))}
 
 
 def flat_event(topic: str, event: Event) -> dict[str, Any]:

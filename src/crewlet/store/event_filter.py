@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from crewlet.base import limits
 from crewlet.events import CATEGORIES, Category
@@ -14,6 +15,11 @@ from crewlet.store.sql import Value
 __all__ = ["EventCursor", "EventFilter", "page_sql"]
 
 _Condition = tuple[str, Sequence[Value]]
+
+# By their starts: an entry a turn in an index of its own, where one for each of its events would cost every write.
+_OF_CONVERSATION: Final = (
+    "SELECT turn_id AS of_turn FROM crewlet_events WHERE event_type = 'agent_turn_started' AND conversation_key = ?"
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -28,6 +34,8 @@ class EventCursor:
 class EventFilter:
     """Which events, newest first. ``since`` is included, ``until`` and ``before`` are not. Empty is any.
 
+    ``conversation`` is the identity of one: its turns' events.
+
     Raises ``ValueError`` for a ``limit`` outside of 1 to ``limits.EVENT_PAGE_MAX``, and for too many types.
     """
 
@@ -36,6 +44,7 @@ class EventFilter:
     seat: str = ""
     trace_id: str = ""
     turn_id: str = ""
+    conversation: str = ""
     since: datetime | None = None
     until: datetime | None = None
     before: EventCursor | None = None
@@ -54,6 +63,8 @@ def page_sql(wanted: EventFilter) -> tuple[str, tuple[Value, ...]]:
     types = _types(wanted)
     if wanted.seat:
         return _page_of_seat(wanted, types)
+    if wanted.conversation:
+        return _page_of_conversation(wanted, types)
     if types is None or wanted.trace_id or wanted.turn_id:
         return _page(wanted, types)
     # One arm for each type: each is read in order from the index, and no more of it than a page.
@@ -79,10 +90,21 @@ def _page(wanted: EventFilter, types: Sequence[str] | None) -> tuple[str, tuple[
 def _page_of_seat(wanted: EventFilter, types: Sequence[str] | None) -> tuple[str, tuple[Value, ...]]:
     """The parties carry the time too: a quiet seat's page is found without a walk through the busy ones' events."""
     asked = [("agent = ?", (wanted.seat,)), *_when(wanted, "p.event_time", "p.event_id"), *_what(wanted, types)]
+    if wanted.conversation:
+        asked.append((f"turn_id IN ({_OF_CONVERSATION})", (wanted.conversation,)))
     where, values = _where(asked)
     tables = "crewlet_event_parties AS p CROSS JOIN crewlet_events AS e ON e.seq = p.event_seq"
     query = f"SELECT e.seq FROM {tables}{where}"  # noqa: S608 - values are bound
     return f"{query} ORDER BY p.event_time DESC, p.event_id DESC LIMIT ?", (*values, wanted.limit)
+
+
+def _page_of_conversation(wanted: EventFilter, types: Sequence[str] | None) -> tuple[str, tuple[Value, ...]]:
+    """Its turns are looked up first, so that an old conversation is found without a walk through what came after."""
+    where, values = _where([*_what(wanted, types), *_when(wanted, "e.event_time", "e.id")])
+    turns = f"SELECT DISTINCT of_turn FROM ({_OF_CONVERSATION})"  # noqa: S608 - values are bound
+    tables = f"({turns}) CROSS JOIN crewlet_events AS e ON e.turn_id = of_turn"
+    query = f"SELECT e.seq FROM {tables}{where}"  # noqa: S608 - as above
+    return f"{query} ORDER BY e.event_time DESC, e.id DESC LIMIT ?", (wanted.conversation, *values, wanted.limit)
 
 
 def _where(asked: Sequence[_Condition]) -> tuple[str, list[Value]]:

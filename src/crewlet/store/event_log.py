@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
+import msgspec
 import structlog
 
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.events import Event, MalformedEvent, decode, is_stored
+from crewlet.events.types import AgentTurnStarted
 from crewlet.store.database import Database
 from crewlet.store.event_backlog import EventBacklog
 from crewlet.store.event_filter import EventCursor, EventFilter, page_sql
@@ -22,7 +25,7 @@ __all__ = ["EventHistory", "EventLog", "StoredEvent"]
 
 _log = structlog.get_logger(__name__)
 
-_ONE = "SELECT topic, payload FROM crewlet_events WHERE seq = ?"
+_ONE = "SELECT topic, payload, tags FROM crewlet_events WHERE seq = ?"
 _BY_ID = "SELECT seq FROM crewlet_events WHERE id = ?"
 _OF_TURN = "SELECT seq FROM crewlet_events WHERE turn_id = ? ORDER BY event_time, id LIMIT ?"
 _OF_TRACE = "SELECT seq FROM crewlet_events WHERE trace_id = ? ORDER BY event_time, id LIMIT ?"
@@ -34,10 +37,11 @@ _PRUNE_PARTY = "DELETE FROM crewlet_event_parties WHERE agent = ? AND (event_tim
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """One row: the event as it was published, and the topic it was published on."""
+    """One row: the event as it was published, the topic it was published on, and what it is filed under besides."""
 
     topic: str
     event: Event
+    tags: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
 
     @property
     def cursor(self) -> EventCursor:
@@ -59,6 +63,7 @@ class EventLog:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._backlog = EventBacklog(self.record)
+        self._conversations = _Conversations()
 
     @property
     def trouble(self) -> str:
@@ -71,7 +76,8 @@ class EventLog:
 
     async def record(self, topic: str, event: Event) -> bool:
         """Make ``event`` a row, on the disk when this returns; false where its id is one already (nothing changes)."""
-        return await self._database.write(lambda connection: _insert(connection, topic, event))
+        conversation = self._conversations.of(event)
+        return await self._database.write(lambda connection: _insert(connection, topic, event, conversation))
 
     def listener(self) -> Callable[[str, Event], Awaitable[None]]:
         """A publish listener that records the types which are rows, and no others.
@@ -138,8 +144,24 @@ class EventLog:
         return await self._database.read(history)
 
 
-def _insert(connection: Connection, topic: str, event: Event) -> bool:
-    connection.execute(INSERT_EVENT, row_of(topic, event))
+class _Conversations:
+    """Which conversation each of the latest turns of this node is of, as its start said: a turn's rows are filed so."""
+
+    def __init__(self) -> None:
+        self._of_turn: OrderedDict[str, str] = OrderedDict()
+
+    def of(self, event: Event) -> str:
+        """The conversation of the turn that an event is of; empty where it is of none that is known."""
+        body = event.data
+        if isinstance(body, AgentTurnStarted):
+            self._of_turn[body.turn_id] = body.conversation_key
+            while len(self._of_turn) > limits.EVENT_LOG_TURNS_REMEMBERED_MAX:
+                self._of_turn.popitem(last=False)
+        return self._of_turn.get(getattr(body, "turn_id", ""), "")
+
+
+def _insert(connection: Connection, topic: str, event: Event, conversation: str) -> bool:
+    connection.execute(INSERT_EVENT, row_of(topic, event, conversation))
     if connection.changes() == 0:
         return False
     seq, micros = connection.last_insert_rowid(), to_micros(event.timestamp)
@@ -169,12 +191,12 @@ def _load(connection: Connection, numbers: Iterable[int]) -> tuple[list[StoredEv
     events: list[StoredEvent] = []
     room = limits.EVENT_PAGE_MAX_BYTES
     for number in numbers:
-        topic, payload = connection.execute(_ONE, (number,)).get
+        topic, payload, tags = connection.execute(_ONE, (number,)).get
         room -= len(payload)
         if events and room < 0:
             return events, True
         try:
-            events.append(StoredEvent(topic, decode(payload.encode())))
+            events.append(StoredEvent(topic, decode(payload.encode()), msgspec.json.decode(tags, type=dict[str, str])))
         except MalformedEvent as error:
             _log.error("event_row_unreadable", seq=number, error=str(error))
     return events, False

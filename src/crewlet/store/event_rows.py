@@ -34,6 +34,7 @@ _TEXT_FIELDS: Final = (
     "model",
     "provider_key",
 )
+_CONVERSATION: Final = _TEXT_FIELDS.index("conversation_key")
 _INTEGER_FIELDS: Final = (
     "iteration",
     "duration_ms",
@@ -84,8 +85,14 @@ def from_micros(micros: int) -> datetime:
     return _EPOCH + micros * _MICROSECOND
 
 
-def row_of(topic: str, event: Event) -> tuple[str | int | None, ...]:
-    """The values of one row, in the order of :data:`INSERT_EVENT`; the payload is the event as it is encoded."""
+def row_of(topic: str, event: Event, conversation_key: str = "") -> tuple[str | int | None, ...]:
+    """The values of one row, in the order of :data:`INSERT_EVENT`; the payload is the event as it is encoded.
+
+    ``conversation_key`` is that of the turn which the event is of, where it names none itself.
+    """
+    texts, tags = _texts(event, _TEXT_FIELDS), _tags(event)
+    if conversation_key and not texts[_CONVERSATION]:
+        texts[_CONVERSATION] = tags[_TEXT_FIELDS[_CONVERSATION]] = conversation_key
     return (
         event.id,
         to_micros(event.timestamp),
@@ -102,9 +109,9 @@ def row_of(topic: str, event: Event) -> tuple[str | int | None, ...]:
         int(is_failed(event)),
         _text(event, "role") or _text(event, "agent_role"),
         _work_item(event),
-        *_texts(event, _TEXT_FIELDS),
+        *texts,
         *(_integer(event, name) for name in _INTEGER_FIELDS),
-        msgspec.json.encode(_tags(event)).decode(),
+        msgspec.json.encode(tags).decode(),
         encode(event).decode(),
     )
 

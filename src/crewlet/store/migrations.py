@@ -79,7 +79,13 @@ CREATE TABLE crewlet_bucket_marks (
 ) STRICT, WITHOUT ROWID;
 """
 
-MIGRATIONS: Final[tuple[str, ...]] = (_EVENT_LOG, _BUCKET_MARKS)
+# One entry a turn: what else the turn told is found by the turn's own index.
+_CONVERSATIONS: Final = """
+CREATE INDEX crewlet_events_conversation ON crewlet_events (conversation_key, turn_id)
+    WHERE event_type = 'agent_turn_started';
+"""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_EVENT_LOG, _BUCKET_MARKS, _CONVERSATIONS)
 """Each step's SQL, in order. A released step never changes; the schema changes by a further step."""
 
 

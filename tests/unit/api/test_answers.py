@@ -283,12 +283,14 @@ async def test_a_row_of_a_page_has_its_facts_and_no_payload(client: httpx.AsyncC
         "turn_id": "t-1",
         "work_key": "w",
         "agent_handle": "ceo",
+        "tags": {},
     }
 
 
 async def test_every_filter_reaches_the_log(client: httpx.AsyncClient, node: SmallNode) -> None:
     query = (
         "type=agent_turn_started&type=a2a_message_sent&category=a2a&seat=ceo&trace_id=t&turn_id=u&failed=true"
+        "&conversation=chat:D1"
         "&since=2026-01-01T00:00:00Z&until=2026-02-01T00:00:00Z&limit=400"
     )
 
@@ -297,7 +299,7 @@ async def test_every_filter_reaches_the_log(client: httpx.AsyncClient, node: Sma
     (asked,) = node.asked
     assert asked.types == ("agent_turn_started", "a2a_message_sent")
     assert (asked.category, asked.seat, asked.trace_id, asked.turn_id) == ("a2a", "ceo", "t", "u")
-    assert (asked.failed, asked.limit) == (True, 400)
+    assert (asked.failed, asked.limit, asked.conversation) == (True, 400, "chat:D1")
     assert (str(asked.since), str(asked.until)) == ("2026-01-01 00:00:00+00:00", "2026-02-01 00:00:00+00:00")
 
 

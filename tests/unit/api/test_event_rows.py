@@ -2,16 +2,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crewlet.api.event_rows import MalformedCursor, cursor_text, event_row, flat_event, parse_cursor, record
+from crewlet.api.event_rows import (
+    MalformedCursor,
+    cursor_text,
+    event_row,
+    flat_event,
+    parse_cursor,
+    record,
+    stored_row,
+)
 from crewlet.events import body_types, encode
 from crewlet.events.types import AgentTurnProgress, AgentTurnStarted
-from crewlet.store import EventCursor
+from crewlet.store import Database, EventCursor, EventFilter, EventLog
 from tests.unit.api.small_node import Chronicle
 
 _ROW = set(event_row("t", Chronicle().event(AgentTurnStarted(turn_id="t"))))
@@ -43,6 +52,22 @@ def test_a_payload_is_the_event_as_it_was_published() -> None:
     assert msgspec.json.decode(msgspec.json.encode(record(stored)))["payload"] == msgspec.json.decode(
         encode(stored.event)
     )
+
+
+@pytest.mark.spec("E-115")
+async def test_a_listing_without_payloads_shows_who_acted_with_which_tool_and_where(tmp_path: Path) -> None:
+    said = {"actor_seat": "ada", "tool": "seat_pause", "dir": "/backups/1"}
+    started = Chronicle().event(AgentTurnStarted(turn_id="t"))
+    acted = replace(started, type="operator_acted", data=None, node="north", extra=said)
+    async with Database(tmp_path / "crewlet.db") as database:
+        log = EventLog(database)
+        await log.record("crewlet.events.operator_acted", acted)
+        (stored,) = await log.events(EventFilter())
+
+    row = stored_row(stored)
+
+    assert (row["node"], row["tags"]) == ("north", said)
+    assert "payload" not in row
 
 
 def test_a_streamed_event_carries_row_and_body_flat_and_uncut() -> None:

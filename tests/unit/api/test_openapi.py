@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from crewlet.api.app import build_app
 from crewlet.api.config import ApiLimits
-from crewlet.api.event_rows import event_row, record
+from crewlet.api.event_rows import record, stored_row
 from crewlet.api.hub import Hub
 from crewlet.api.models import EventPage, EventRecord, TurnRecord
 from crewlet.base.clock import SystemClock
@@ -59,7 +59,7 @@ def test_answers_written_by_hand_fit_their_description() -> None:
     stored = Chronicle().row(AgentTurnStarted(turn_id="t", agent_handle="ceo"))
     turn = turn_views([stored.event])[0]
     hand_written: list[tuple[Any, Any]] = [
-        (EventPage, {"events": [event_row(stored.topic, stored.event)], "next": None}),
+        (EventPage, {"events": [stored_row(stored)], "next": None}),
         (EventRecord, record(stored)),
         (TurnRecord, {"turn": turn, "events": [record(stored)]}),
     ]
