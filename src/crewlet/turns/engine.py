@@ -270,6 +270,7 @@ class TurnEngine:
             cache_write_tokens=usage.cache_write_tokens,
             cost_usd=scope.cost.said,
             conversation_key=scope.trigger.conversation_key,
+            tools=tuple(scope.calls_made),
             trigger=scope.summary,
             duration_ms=scope.elapsed_ms(started_s),
         )

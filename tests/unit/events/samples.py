@@ -219,6 +219,7 @@ BODIES: tuple[Body, ...] = (
         trigger=_TRIGGER,
         duration_ms=5200,
     ),
+        tools=("search", "submit_work"),
     AgentTurnProgress(
         **_OF_TURN,
         phase="execute",

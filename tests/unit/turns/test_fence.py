@@ -89,7 +89,7 @@ async def test_a_moved_turn_that_wrote_outside_is_its_new_holders_all_the_same()
     assert (told.decision, told.failed, told.redelivered) == ("", False, True)
 
 
-@pytest.mark.spec("E-132", "S-080")
+@pytest.mark.spec("E-131", "E-132", "S-080")
 async def test_a_person_who_stops_the_turn_finishes_it_without_a_failure() -> None:
     stage = Stage(executor=two_calls(), tools=[PlayedTool("read"), PlayedTool("write")])
     stop = StoppedByPerson("stopped by ada", by="operator:ada", by_seat="ada", reason="wrong customer")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+import structlog
 
 from crewlet.base import limits
 from crewlet.base.errors import Fenced
 from crewlet.events import Event
 from crewlet.events.types import AgentPhaseStarted, AgentTurnProgress, AgentTurnStarted
 from crewlet.llm import ModelReply, ModelRequest, OnDelta, OnFallback, Usage
-from crewlet.tools import ToolResult
-from crewlet.turns import TurnConfig
+from crewlet.tools import Tool, ToolResult
+from crewlet.turns import TurnConfig, TurnSetup
 from tests.unit.turns.turn_kit import (
     TRIGGER_TRACE,
     CountingFence,
@@ -22,6 +24,7 @@ from tests.unit.turns.turn_kit import (
     PlayedModel,
     PlayedTool,
     Stage,
+    Surface,
     call,
     failure,
     reviews,
@@ -106,6 +109,28 @@ async def test_the_start_is_told_before_the_context_is_put_together() -> None:
     assert order[:2] == ["agent_turn_started", "context"]
 
 
+@pytest.mark.spec("E-129")
+async def test_a_turn_that_dies_while_its_context_is_put_together_leaves_its_start_and_what_woke_it() -> None:
+    class Broken(Surface):
+        def builtins(self) -> list[Tool]:
+            raise ZeroDivisionError
+
+    class WithoutTools(Stage):
+        def setup(self) -> TurnSetup:
+            return replace(super().setup(), tools=Broken())
+
+    stage = WithoutTools()
+
+    with structlog.testing.capture_logs():
+        await stage.run()
+
+    started = stage.only(AgentTurnStarted)
+    assert started.trigger is not None
+    assert (started.trigger.type, started.trigger.sender) == ("external_notification", "operator:local")
+    assert (started.turn_id, started.resumed) == (stage.completed.turn_id, False)
+    assert "agent_phase_started" not in stage.types
+
+
 async def test_the_start_says_what_woke_the_turn() -> None:
     stage = Stage()
     trigger = trigger_from()
@@ -167,6 +192,17 @@ async def test_a_phase_record_holds_prompts_answer_calls_and_tokens() -> None:
     assert record.trigger is not None
 
 
+@pytest.mark.spec("E-131")
+async def test_the_end_names_the_tools_that_the_turn_called_by_their_first_calls() -> None:
+    executor = PlayedModel(says("", call("write"), call("look", where="a")), says("", call("write", n=2)), submits())
+    stage = Stage(executor=executor, tools=[PlayedTool("look"), PlayedTool("write")])
+
+    await stage.run()
+
+    assert stage.completed.tools == ("write", "look", "submit_work", "submit_review")
+
+
+@pytest.mark.spec("E-131")
 async def test_the_end_sums_the_tokens_of_all_phases_and_names_the_models() -> None:
     stage = Stage()
 

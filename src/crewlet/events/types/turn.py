@@ -140,7 +140,8 @@ class AgentTurnStarted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
 class AgentTurnCompleted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
     """A turn ended. ``redelivered`` says that its trigger will come back and run again.
 
-    ``cost_usd`` is ``None`` where the price of any reply is not known; a free turn says 0.
+    ``cost_usd`` is ``None`` where the price of any reply is not known; a free turn says 0. ``tools`` are the names of
+    what it called itself, in the order of their first calls.
     """
 
     event_type: ClassVar[str] = "agent_turn_completed"
@@ -168,6 +169,7 @@ class AgentTurnCompleted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True)
     trigger: TriggerSummary | None = None
     duration_ms: int = 0
 
+    tools: tuple[str, ...] = ()
     def summary(self) -> str:
         """Who ended a turn, and how."""
         how = f"failed: {self.error_kind or self.error}" if self.failed else self.decision or "done"
