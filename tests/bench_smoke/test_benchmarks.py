@@ -65,6 +65,17 @@ def test_the_kept_results_are_of_every_figure() -> None:
     assert sorted(each.name for each in table.load()) == sorted([*TITLES, *MACHINE])
 
 
+@pytest.mark.spec("S-135")
+def test_a_mailbox_costs_to_make_what_it_costs_a_bare_client_or_a_third_more() -> None:
+    """By the kept results: 3,000 mailboxes on one broker, by the engine and by as many plain requests."""
+    [made] = [each for each in table.load() if each.name == "mailboxes_made_s"]
+
+    assert made.floor is not None
+    assert made.floor_name is not None
+    assert made.floor_name.startswith("nats-py")
+    assert made.value <= 1.3 * made.floor
+
+
 def test_the_readme_has_a_line_for_every_figure() -> None:
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
 

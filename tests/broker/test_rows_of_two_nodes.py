@@ -55,7 +55,7 @@ async def rows(node: Ground) -> list[tuple[str, str]]:
     return [(stored.event.id, stored.event.node) for stored in await node.event_log.events(EventFilter())]
 
 
-@pytest.mark.spec("E-192")
+@pytest.mark.spec("C-197", "E-192")
 async def test_each_event_is_a_row_when_its_publish_returns_and_on_its_publisher_alone(nodes: Nodes) -> None:
     of_north, of_south = started(), started()
 

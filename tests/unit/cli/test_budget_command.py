@@ -12,6 +12,7 @@ import pytest
 from crewlet.api import ApiServer
 from crewlet.cli import main
 from crewlet.node.budget_views import budgets_view
+from crewlet.testing.ports import free_ports
 from tests.unit.api.small_node import NOW, TOKEN, SmallNode, config, serving
 from tests.unit.node.companies import acme
 
@@ -59,6 +60,20 @@ async def test_json_is_the_answer_as_it_came(server: ApiServer, capsys: Said) ->
     await show(server, "--json")
 
     assert set(json.loads(capsys.readouterr().out)) == {"durable", "timezone", "scopes"}
+
+
+@pytest.mark.spec("C-216")
+def test_without_a_node_that_runs_the_command_says_so_and_opens_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Said
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "crewlet.yaml").write_text(f"data_dir: data\napi: {{port: {free_ports(1)[0]}}}\n")
+
+    code = main(["budgets", "show"])
+
+    assert code == 1
+    assert "start one with `crewlet run`" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["crewlet.yaml"]
 
 
 async def test_unread_counters_are_shown_as_unknown_and_fail_the_command(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from crewlet.coordination import SLOTS, checked_key, checked_pattern, key_token
+from crewlet.base import limits
+from crewlet.coordination import LEDGER, SLOTS, Slot, checked_key, checked_pattern, key_token
+from crewlet.coordination.slots import FIRES
 
 
 def test_each_slot_stands_once_in_the_table() -> None:
@@ -38,6 +40,22 @@ def test_the_ages_are_those_of_the_table() -> None:
         "objects": None,
         "positions": None,
     }
+
+
+@pytest.mark.spec("C-126")
+def test_the_ledger_outlasts_every_redelivery() -> None:
+    """The longest way that a message can take: held for a whole ack window each time, and then made to wait."""
+    horizon_s = limits.MAX_DELIVER * (limits.ACK_WAIT_S + limits.NAK_BACKOFF_MAX_S)
+
+    assert LEDGER.age_s == 7 * _DAY_S
+    assert horizon_s < 7 * _DAY_S
+
+
+@pytest.mark.spec("C-126", "C-131", "S-113")
+@pytest.mark.parametrize("slot", [LEDGER, FIRES], ids=lambda slot: slot.name)
+def test_what_a_fire_is_known_by_outlasts_the_time_in_which_it_could_be_caught_up(slot: Slot) -> None:
+    assert slot.age_s == 7 * _DAY_S
+    assert limits.FIRE_CATCHUP_MAX_S < 7 * _DAY_S
 
 
 def test_a_plain_name_stands_for_itself() -> None:

@@ -60,6 +60,36 @@ def test_the_decision_types_are_filed_and_have_no_body() -> None:
     assert not decisions & body_types().keys()
 
 
+_FILED: dict[Category, str] = {
+    Category.LIFECYCLE: "org_started org_stopped config_revision_activated config_revision_applied operator_acted"
+    " backup_requested seat_paused seat_resumed",
+    Category.TASK: "task_assigned sandbox_run_started sandbox_clarification_requested sandbox_run_completed"
+    " sandbox_run_failed sandbox_run_answered scheduled_task_fired",
+    Category.A2A: "a2a_channel_opened a2a_message_sent a2a_channel_closed",
+    Category.DECISION: "decision_requested decision_resolved contribution_requested contribution_received",
+    Category.NOTIFICATION: "external_notification notification_skipped notifications_coalesced turn_trigger_skipped",
+    Category.LEARNING: "turn_completed episode_written persist_decider_completed counterparty_profile_updated"
+    " reflection_completed skill_synthesized skill_refined skill_promoted skill_used skill_staled skill_archived"
+    " skill_revived prefetch_summary knowledge_read compaction_requested compaction_completed",
+    Category.SYSTEM: "agent_turn_started agent_turn_completed agent_turn_stopped agent_turn_steered"
+    " agent_phase_started agent_phase_completed auxiliary_spend budget_exhausted turn.guard_breach llm_unavailable"
+    " provider_fallback subagent_batched phase.tool_skill_blocked skill_telemetry_write_failed prompt.size",
+    Category.WEBHOOK: "inbound_delivery",
+}
+"""Where every type belongs, those of parts to come as well."""
+
+
+@pytest.mark.spec("E-124", "E-128")
+@pytest.mark.parametrize("category", Category)
+def test_what_belongs_into_a_category_is_filed_there(category: Category) -> None:
+    belongs = _FILED[category].split()
+
+    elsewhere = {name: CATEGORIES[name] for name in belongs if CATEGORIES.get(name, category) is not category}
+
+    assert elsewhere == {}
+    assert [name for name in belongs if name in body_types() and name not in CATEGORIES] == []
+
+
 def test_a_type_that_nobody_filed_is_neither_stored_nor_fed() -> None:
     assert category_of("from_a_successor") is None
     assert not is_stored("from_a_successor")

@@ -56,7 +56,7 @@ async def test_a_turn_runs_under_the_fence_of_the_seats_epoch_and_knows_its_head
     assert [(trigger.lead.id, trigger.headroom) for trigger in node.triggers] == [("e1", 3)]
 
 
-@pytest.mark.spec("C-065", "S-111")
+@pytest.mark.spec("C-065", "S-111", "S-210")
 async def test_what_one_node_finished_another_does_not_begin(node: Node) -> None:
     """The first died before its acknowledgement, so its delivery came to the second."""
     peer = Node(node.bucket)

@@ -206,6 +206,7 @@ async def test_a_ceiling_that_is_raised_while_a_delivery_is_judged_parks_nothing
     assert not world.is_held()
 
 
+@pytest.mark.spec("E-047")
 async def test_a_queue_that_takes_no_hold_has_the_delivery_deferred_all_the_same(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from uuid import uuid5
+
 import pytest
 
+from crewlet import topics
+from crewlet.base.clock import SystemClock
+from crewlet.base.trace import fresh_trace
+from crewlet.events import Event, new_event
+from crewlet.events.types import ExternalNotification, RawWebhook
 from crewlet.node.directory import CompanyDirectory
-from crewlet.notify import Seat
+from crewlet.notify import NotificationService, OperatorSource, Seat, Sources, inbound_subscription
+from crewlet.org import AGENT_NAMESPACE
+from crewlet.queue import Delivery
+from crewlet.testing import SeededIds
 from tests.unit.node.companies import acme
 
 
@@ -46,6 +56,35 @@ def test_an_agent_is_known_by_its_id_and_a_person_has_none() -> None:
     assert directory.resolve(ceo.agent_id) == ceo
     assert ceo.is_agent
     assert directory.resolve("ann") == Seat("ann", "", is_agent=False)
+
+
+@pytest.mark.spec("E-052")
+@pytest.mark.parametrize("identity", ["ceo", "Chief", str(uuid5(AGENT_NAMESPACE, "Acme:ceo"))])
+async def test_mail_finds_a_seat_that_nobody_runs_by_handle_name_and_agent_id(identity: str) -> None:
+    """There is no host here, no database and no store: the document is all that is asked."""
+    published: list[tuple[str, Event]] = []
+
+    async def publish(topic: str, event: Event) -> Event:
+        published.append((topic, event))
+        return event
+
+    ids, clock = SeededIds(1), SystemClock()
+    raw = RawWebhook(integration="operator", recipient=identity, sender="operator:ann", body="What first?")
+    delivered = new_event(raw, trace=fresh_trace(ids), now=clock.now(), ids=ids)
+    sources = Sources([OperatorSource()])
+    service = NotificationService(
+        publish=publish, directory=CompanyDirectory(acme), sources=sources, clock=clock, ids=ids
+    )
+
+    await service.handle(Delivery(inbound_subscription(), delivered, 24))
+
+    ((topic, wake),) = published
+    assert isinstance(wake.data, ExternalNotification)
+    assert (topic, wake.data.agent_handle) == (topics.agent_inbox("ceo"), "ceo")
+    found = acme().agent_seat_by_id(wake.data.agent_id)
+    assert found == acme().agent_seat_by_handle("ceo")
+    assert found is not None
+    assert found.agent_id == str(uuid5(AGENT_NAMESPACE, "Acme:ceo"))
 
 
 def test_a_name_or_an_address_that_two_seats_have_means_neither() -> None:

@@ -127,6 +127,7 @@ async def test_a_company_that_loses_its_last_model_keeps_its_mail_from_then_on(b
     assert (deliveries(broker), seat.node.triggers) == ([0], [])
 
 
+@pytest.mark.spec("E-047")
 async def test_a_hold_that_the_queue_refuses_defers_all_the_same(broker: MemoryBroker) -> None:
     seat = SeatHere(broker, WITHOUT)
     seat.holds.open("ceo")

@@ -154,6 +154,7 @@ async def test_a_company_that_comes_while_the_hold_is_being_taken_leaves_none_be
     await seat.hold.close()
 
 
+@pytest.mark.spec("E-047")
 async def test_a_hold_that_the_queue_refuses_defers_all_the_same() -> None:
     seat = SeatHere(working(llm=["first"]))
     seat.holds.open("ceo")

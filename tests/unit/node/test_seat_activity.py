@@ -57,10 +57,16 @@ async def test_a_failed_turn_leaves_its_error() -> None:
     assert (now.word, now.last_error) == ("idle", "no answer")
 
 
-async def test_a_guard_that_ended_a_turn_is_its_error() -> None:
-    breach = TurnGuardBreach(turn_id="t1", agent_handle="ceo", kind="max_iter", detail="three times")
+@pytest.mark.spec("E-137")
+@pytest.mark.parametrize("kind", ["stall", "max_iter", "depth_cap", "repeated_call", "unhandled_exception"])
+async def test_a_guard_that_ended_a_turn_is_its_error_and_no_stop_of_the_seat(kind: str) -> None:
+    breach = TurnGuardBreach(turn_id="t1", agent_handle="ceo", kind=kind, detail="as it was")
+    end = AgentTurnCompleted(turn_id="t1", agent_handle="ceo", decision="failed", failed=True, error="as it was")
 
-    assert (await after(START, breach)).last_error == "max_iter: three times"
+    at_once, later = await after(START, breach), await after(START, breach, end)
+
+    assert (at_once.last_error, later.last_error) == (f"{kind}: as it was", "as it was")
+    assert (later.word, later.provider_down) == ("idle", False)
 
 
 @pytest.mark.spec("E-136")

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from crewlet.base import limits
 from crewlet.base.errors import StartRefused, Unavailable
 from crewlet.node.mailboxes import inbox_of, reflect_of
+from crewlet.node.seat_tenure import SeatStep, SeatTenure
 from tests.unit.node.seat_world import HEARTBEAT_S, TTL_S, SmallNode, World
 
 pytestmark = pytest.mark.virtual_time
@@ -46,6 +47,78 @@ async def test_the_places_of_subsystems_to_come_are_kept_in_the_order(node: Smal
     steps = [step.name for step in node.hooks.steps]
 
     assert steps == ["tool_servers", "memory", "reflection", "sandbox", "holds", "journal", "inbox"]
+
+
+class Counted:
+    """A step that knows which seats have it."""
+
+    def __init__(self, step: SeatStep) -> None:
+        self.name = step.name
+        self.seats: set[str] = set()
+        self._step = step
+
+    async def take(self, tenure: SeatTenure) -> None:
+        self.seats.add(tenure.handle)
+        await self._step.take(tenure)
+
+    async def give_back(self, tenure: SeatTenure) -> None:
+        await self._step.give_back(tenure)
+        self.seats.discard(tenure.handle)
+
+
+class Owners:
+    """Two nodes, and what each of them has of each seat; the first one reaches the store throughout."""
+
+    seats = ("ceo", "cto", "eng")
+
+    def __init__(self, world: World) -> None:
+        self.first, self.second = world.node("a"), world.node("b")
+        self._steps: dict[str, tuple[Counted, ...]] = {}
+        for name, node in (("a:0", self.first), ("b:1", self.second)):
+            self._steps[name] = node.hooks.steps = tuple(Counted(step) for step in node.hooks.steps)
+
+    async def whole(self, *, rest_s: float) -> dict[str, set[str]]:
+        """Which seats each node has all of, once it is at rest; whatever it has a part of fails the test."""
+        await asyncio.sleep(rest_s)
+        owners = {lease.resource: lease.owner for lease in await self.first.leases.held("seat")}
+        found: dict[str, set[str]] = {}
+        for name, node in (("a:0", self.first), ("b:1", self.second)):
+            for handle in self.seats:
+                facts = {
+                    "lease": owners.get(f"seat:{handle}") == name,
+                    "grant": node.host.epoch_of(handle) is not None,
+                    "admission": node.host.may_start(handle) is not None,
+                    "inbox": node.queue.attached(inbox_of(handle)),
+                    **{step.name: handle in step.seats for step in self._steps[name]},
+                }
+                assert len({*facts.values()}) == 1, (name, handle, facts)
+                found.setdefault(name, set()).update([handle] if facts["lease"] else [])
+        return found
+
+
+@pytest.mark.spec("S-001")
+async def test_a_node_has_all_of_a_seat_or_nothing_of_it(world: World) -> None:
+    """Lease, grant, tools, mail, and the place where what its boxes bring will be handled go together."""
+    nodes = Owners(world)
+    await nodes.first.start(*nodes.seats)
+    alone = await nodes.whole(rest_s=20)
+
+    await nodes.second.start(*nodes.seats)
+    shared = await nodes.whole(rest_s=60)
+    nodes.first.host.withdraw("a test")
+    given_back = await nodes.whole(rest_s=30)
+    nodes.first.host.serve_again()
+    shared_again = await nodes.whole(rest_s=60)
+    for store in nodes.second.stores.values():
+        store.link.cut = True
+    lapsed = await nodes.whole(rest_s=2 * TTL_S)
+
+    everything = {*nodes.seats}
+    assert (alone["a:0"], given_back["b:1"], lapsed["a:0"]) == (everything, everything, everything)
+    for divided in (shared, shared_again):
+        assert divided["a:0"] | divided["b:1"] == everything
+        assert divided["a:0"]
+        assert divided["b:1"]
 
 
 @pytest.mark.parametrize("error", [StartRefused("no"), Unavailable("away"), OSError("gone"), KeyError("a defect")])

@@ -163,7 +163,7 @@ async def test_a_seat_that_moved_meanwhile_leaves_the_charge_to_its_new_holder(w
     assert (await world.counter()).day.used == 10
 
 
-@pytest.mark.spec("C-188")
+@pytest.mark.spec("C-188", "S-210")
 async def test_a_turn_across_midnight_spends_on_both_days_by_the_clock_that_it_began_with() -> None:
     world = World(VirtualClock(started=datetime(2030, 1, 31, 22, 59, tzinfo=UTC)))
     world.apply(zone="Europe/Paris")

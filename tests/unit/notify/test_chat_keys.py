@@ -4,9 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from crewlet.events.types import RawWebhook
-from crewlet.notify import ChatPlace, Notice, OperatorSource, PlainPrompt, Sources, chat_identity, chat_partition
+from crewlet.base.clock import SystemClock
+from crewlet.base.trace import fresh_trace
+from crewlet.events import Event, new_event
+from crewlet.events.types import ExternalNotification, RawWebhook
+from crewlet.notify import (
+    ChatPlace,
+    Notice,
+    NotificationService,
+    OperatorSource,
+    PlainPrompt,
+    Seat,
+    Sources,
+    chat_identity,
+    chat_partition,
+    inbound_subscription,
+)
+from crewlet.queue import Delivery
+from crewlet.testing import SeededIds
 from crewlet.testing.played_sources import PlayedBoard, PlayedChat, board_change, chat_message
+
+
+class Everybody:
+    """A company in which every handle is an agent's."""
+
+    def resolve(self, identity: str) -> Seat | None:
+        return Seat(identity, "", is_agent=True)
+
 
 DIRECT = ChatPlace(channel="D1", ts="1719.002", channel_type="im")
 GROUP = ChatPlace(channel="G5", ts="1719.002", channel_type="mpim")
@@ -66,6 +90,43 @@ def test_an_issue_is_what_is_merged_and_the_conversation() -> None:
     prompt = PlayedBoard().prompt
 
     assert prompt.partition_key(notice) == prompt.conversation_identity(notice) == "P-7"
+
+
+@pytest.mark.spec("E-067")
+@pytest.mark.parametrize(
+    ("raw", "partition", "identity"),
+    [
+        (board_change("P-7", "comment", to="ceo", by="ann", text="Hi"), "board:P-7", "board:P-7"),
+        (chat_message("D1", "5.1", to="ceo", by="ann", text="Hi"), "chat:D1", "chat:D1"),
+        (chat_message("D1", "5.2", to="ceo", by="ann", text="Hi", thread="4.1"), "chat:D1:4.1", "chat:D1"),
+        (chat_message("C9", "5.3", to="ceo", by="ann", text="Hi"), "chat:C9:5.3", "chat:C9:5.3"),
+        (
+            RawWebhook(integration="operator", recipient="ceo", sender="ann", body="Hi"),
+            "operator:raw-1",
+            "operator:ann:ceo",
+        ),
+    ],
+    ids=["issue", "direct", "direct thread", "channel", "operator"],
+)
+async def test_a_wake_carries_its_sources_keys_under_its_sources_name(
+    raw: RawWebhook, partition: str, identity: str
+) -> None:
+    published: list[Event] = []
+
+    async def publish(topic: str, event: Event) -> Event:
+        published.append(event)
+        return event
+
+    ids, clock = SeededIds(1), SystemClock()
+    delivered = new_event(raw, trace=fresh_trace(ids), now=clock.now(), ids=ids, event_id="raw-1")
+    sources = Sources([OperatorSource(), PlayedBoard(), PlayedChat()])
+    service = NotificationService(publish=publish, directory=Everybody(), sources=sources, clock=clock, ids=ids)
+
+    await service.handle(Delivery(inbound_subscription(), delivered, 24))
+
+    (wake,) = published
+    assert isinstance(wake.data, ExternalNotification)
+    assert (wake.data.partition_key, wake.data.conversation_identity) == (partition, identity)
 
 
 def test_who_is_spoken_to_is_owed_an_answer_where_the_message_came_from() -> None:

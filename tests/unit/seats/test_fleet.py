@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from crewlet.backends.memory import MemoryBucket, MemoryRecordStore
-from crewlet.coordination import KvLeases, Lease
+from crewlet.coordination import KvLeases, Lease, Leases, seat_resource
 from crewlet.coordination.slots import DUTIES, EPOCHS, LEASES
 from crewlet.seats import Host, HostConfig, PlacedSeat, Placement, ReleaseMode
 from crewlet.testing import SeededIds, VirtualClock
@@ -87,6 +87,7 @@ class Company:
         *,
         protocol: int = 4,
         withheld: Callable[[], str] = str,
+        reached: Callable[[Leases], Leases] = lambda leases: leases,
         **about: object,
     ) -> Host:
         incarnation = f"{name}:{len(self.hosts)}"
@@ -101,7 +102,7 @@ class Company:
         )
         hooks = Hooks(incarnation, self.attachments)
         config = HostConfig(owner=incarnation, node_id=name, ttl_s=_TTL_S, **about)  # pyright: ignore[reportArgumentType]
-        host = Host(leases=leases, hooks=hooks, clock=self._clock, config=config, withheld=withheld)
+        host = Host(leases=reached(leases), hooks=hooks, clock=self._clock, config=config, withheld=withheld)
         self.hosts[incarnation], self.hooks[incarnation], self.leases[incarnation] = host, hooks, leases
         self.stores[incarnation] = stores
         await host.start(company)
@@ -121,6 +122,11 @@ class Company:
         """Under which epochs a node last took these seats, and whether each came after a lapse."""
         leases = self.hooks[incarnation].leases
         return [(leases[handle].epoch, leases[handle].after_lapse) for handle in handles]
+
+    async def has_a_free_seat(self) -> bool:
+        """Whether a seat that somebody held has no lease just now."""
+        held = {lease.resource for lease in await next(iter(self.leases.values())).held("seat")}
+        return any(seat_resource(handle) not in held for handle in self.attachments.moves)
 
     def held_by(self, host: Host) -> int:
         return len(host.held())
@@ -304,6 +310,27 @@ async def test_a_seat_that_left_the_company_is_given_back(company: Company) -> N
     assert "s2" not in company.attachments.holders
 
 
+@pytest.mark.spec("S-143")
+async def test_the_lease_of_a_seat_that_left_goes_in_the_pass_that_its_apply_asked_for_else_in_the_next_one(
+    company: Company, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = await company.node("a", seats(3))
+    held: list[list[str]] = []
+
+    for left in (2, 1):
+        # One pass an interval comes early: the second change has to wait for the next.
+        host.apply(seats(left))
+        await asyncio.sleep(0.1)
+        held.append(sorted(lease.resource for lease in await company.leases["a:0"].held("seat")))
+    await asyncio.sleep(_SWEEP_S)
+    held.append([lease.resource for lease in await company.leases["a:0"].held("seat")])
+
+    assert held == [["seat:s0", "seat:s1"], ["seat:s0", "seat:s1"], ["seat:s0"]]
+    said = [line for line in capsys.readouterr().out.splitlines() if "seat_released_role_gone" in line]
+    assert [handle for handle in ("s0", "s1", "s2") for line in said if handle in line] == ["s1", "s2"]
+
+
+@pytest.mark.spec("S-210")
 async def test_a_pinned_seat_runs_where_it_is_pinned_and_nowhere_else(company: Company) -> None:
     pinned = [*seats(4), *seats(1, Placement(labels=(("gpu", "yes"),)), "g")]
     plain = await company.node("a", pinned)

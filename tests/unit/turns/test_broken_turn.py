@@ -164,7 +164,7 @@ async def test_a_tool_that_never_answers_is_given_up_and_the_turn_goes_on() -> N
     assert "did not answer in time" in stage.phase("execute").tool_executions[0].error
 
 
-@pytest.mark.spec("S-125", "S-128")
+@pytest.mark.spec("E-137", "S-125", "S-128")
 async def test_a_fault_of_the_engine_is_an_outcome_with_a_breach_and_a_stack() -> None:
     def faulty(_request: ModelRequest) -> ModelReply:
         raise ZeroDivisionError("by zero")

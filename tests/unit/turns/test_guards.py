@@ -17,6 +17,7 @@ def again(notes: str = "once more") -> PlayedModel:
     return PlayedModel(*[reviews("self_iterate", notes=notes)] * 5)
 
 
+@pytest.mark.spec("E-137")
 async def test_the_third_return_is_the_last() -> None:
     stage = Stage(executor=PlayedModel(*[submits(f"try {n}") for n in range(5)]), reviewer=again())
 
@@ -27,6 +28,7 @@ async def test_the_third_return_is_the_last() -> None:
     assert (stage.completed.iterations, stage.completed.redelivered, outcome.artifact) == (3, False, "try 2")
 
 
+@pytest.mark.spec("E-137")
 async def test_the_same_result_sent_back_twice_is_a_stall() -> None:
     stage = Stage(executor=PlayedModel(*[submits("the same")] * 5), reviewer=again())
 
@@ -46,6 +48,7 @@ async def test_going_back_and_forth_between_two_results_is_a_stall_too() -> None
     assert (outcome.error_kind, stage.completed.iterations) == ("stall", 3)
 
 
+@pytest.mark.spec("E-137")
 async def test_an_ask_that_is_too_deep_runs_no_phase() -> None:
     stage = Stage(executor=PlayedModel(), reviewer=PlayedModel())
 
