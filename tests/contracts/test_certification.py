@@ -16,6 +16,7 @@ from tests.tidy.tree import source_modules
 VERBS = frozenset(
     {
         "add_publish_listener",
+        "add_unheard_listener",
         "close",
         "delete_subscription",
         "detach",

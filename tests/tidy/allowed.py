@@ -25,6 +25,7 @@ BROAD_HANDLERS: dict[str, str] = {
     "inbox/seat_turns.py": "a defect ends its turn as given up: handed back, it would only be met again",
     "inbox/thread_showing.py": "a source that cannot show a thread costs the turn that thread, not its run",
     "llm/endpoint.py": "what vendors' SDKs raise over a broken answer has no common root; it is classified, once",
+    "queue/unheard.py": "a listener's fault must neither hold a buried message back nor keep the next from hearing",
     "queue/batches.py": "a partition key that cannot be told costs its event its company, not the haul its handling",
     "seats/host.py": "a defect met with one seat must not end the renews and claims of all the others",
     "seats/seat_keeping.py": "a hook that breaks gives its own seat up and ends no other's",

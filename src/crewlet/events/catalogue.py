@@ -52,6 +52,7 @@ CATEGORIES: Final[dict[str, Category]] = {
     "provider_fallback": Category.SYSTEM,
     "subagent_batched": Category.SYSTEM,
     "turn.guard_breach": Category.SYSTEM,
+    "turn_charge_uncounted": Category.SYSTEM,
     "inbound_delivery": Category.WEBHOOK,
 }
 """The admission list: a type that is not in it is neither stored nor fed."""

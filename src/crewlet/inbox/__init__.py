@@ -17,6 +17,8 @@ from crewlet.inbox.ports import (
     SeatInboxParts,
     Settle,
 )
+from crewlet.inbox.recorded_charges import RecordedCharge
+from crewlet.inbox.said_once import note_word, said_once_id
 from crewlet.inbox.seat_inbox import SeatInbox
 from crewlet.inbox.seat_journal import SeatJournal
 from crewlet.inbox.triggers import (
@@ -28,6 +30,7 @@ from crewlet.inbox.triggers import (
 )
 from crewlet.inbox.turn_gate import TurnGate
 from crewlet.inbox.turn_journal import CallAt, NoJournal, Note, Opening, RecordedReply, TurnJournal
+from crewlet.inbox.unheard_mail import UnheardMail
 from crewlet.inbox.verdict import (
     Verdict,
     ids_worked,
@@ -44,6 +47,7 @@ __all__ = [
     "NoRefusal",
     "Note",
     "Opening",
+    "RecordedCharge",
     "RecordedReply",
     "Refusal",
     "Reply",
@@ -56,14 +60,17 @@ __all__ = [
     "TurnGate",
     "TurnJournal",
     "TurnOutcome",
+    "UnheardMail",
     "Unmergeable",
     "UnreadableTrigger",
     "Verdict",
     "conversation_of",
     "ids_worked",
     "merged",
+    "note_word",
     "partition_of",
     "runs_turn",
+    "said_once_id",
     "trigger_of",
     "verdict_of",
     "work_key_of",

@@ -126,7 +126,9 @@ class GoingOn:
         return await self._turns.end(trigger, journalled, outcome, spent=spent)
 
     async def _resume(self, trigger: Trigger, turn: JournalledTurn, spent: Sequence[Event]) -> Outcome:
+        await self._news.notes_expired(trigger, outcome.turn_id, turn.notes_left)
         if not await self._parts.gate.enter():
+            await self._turns.count(trigger, journalled)
             raise Fenced("this node is draining")
         try:
             epoch = self._granted()

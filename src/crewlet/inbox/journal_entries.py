@@ -18,6 +18,7 @@ __all__ = [
     "Ended",
     "Entry",
     "Intended",
+    "Noted",
     "Opened",
     "Replied",
     "Resumed",
@@ -107,6 +108,12 @@ class Replied(_Entry, frozen=True, kw_only=True, omit_defaults=True, tag="replie
     notes: tuple[Note, ...] = ()
 
 
+class Noted(_Entry, frozen=True, kw_only=True, omit_defaults=True, tag="noted"):
+    """Somebody told the running turn something: its next round is to show it, whoever runs that."""
+
+    note: Note
+
+
 class Intended(_Entry, frozen=True, kw_only=True, omit_defaults=True, tag="intended"):
     """A call that reaches outside was about to be made."""
 
@@ -135,7 +142,7 @@ class Ended(_Entry, frozen=True, kw_only=True, omit_defaults=True, tag="ended"):
     ids: tuple[str, ...] = ()
 
 
-Entry = Opened | Resumed | Replied | Intended | CameOut | Ended
+Entry = Opened | Resumed | Replied | Noted | Intended | CameOut | Ended
 
 _decoder = msgspec.json.Decoder(Entry)
 

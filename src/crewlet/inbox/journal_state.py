@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from crewlet.inbox.journal_entries import CameOut, Ended, Entry, Intended, Opened, Replied, Resumed, read_reply
-from crewlet.inbox.turn_journal import CallAt
+from crewlet.inbox.journal_entries import CameOut, Ended, Entry, Intended, Noted, Opened, Replied, Resumed, read_reply
+from crewlet.inbox.turn_journal import CallAt, Note
 
 __all__ = ["LastTurn", "last_turn_of"]
 
@@ -25,6 +25,7 @@ class LastTurn:
     replies: dict[tuple[str, int], Replied] = field(default_factory=dict[tuple[str, int], Replied])
     intents: dict[CallAt, Intended] = field(default_factory=dict[CallAt, Intended])
     outcomes: dict[CallAt, CameOut] = field(default_factory=dict[CallAt, CameOut])
+    noted: dict[str, Note] = field(default_factory=dict[str, Note])
     resumed_by: set[str] = field(default_factory=set[str])
     ended: Ended | None = None
 
@@ -37,6 +38,12 @@ class LastTurn:
     def last_number(self) -> int:
         """The number of its last reply, 0 before the first."""
         return max((reply.number for reply in self.replies.values()), default=0)
+
+    @property
+    def notes_left(self) -> tuple[Note, ...]:
+        """What the turn was told and no reply on record has answered, in the order in which it came."""
+        answered = {note.note_id for replied in self.replies.values() for note in replied.notes}
+        return tuple(note for note_id, note in self.noted.items() if note_id not in answered)
 
     @property
     def may_have_reached_outside(self) -> bool:
@@ -82,6 +89,8 @@ def _add(turn: LastTurn, entry: Entry) -> None:
         case Replied():
             turn.resumed_by.clear()
             turn.replies[entry.phase, entry.round_num] = entry
+        case Noted():
+            turn.noted.setdefault(entry.note.note_id, entry.note)
         case Intended():
             turn.intents[CallAt(entry.phase, entry.round_num, entry.index)] = entry
         case CameOut():

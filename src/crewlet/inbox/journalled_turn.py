@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import structlog
 
-from crewlet.base.errors import PayloadTooLarge
+from crewlet.base.errors import PayloadTooLarge, Unavailable
 from crewlet.base.ids import TurnId
 from crewlet.events import Event, encode
 from crewlet.inbox.contract import Trigger
@@ -18,6 +18,7 @@ from crewlet.inbox.journal_entries import (
     Ended,
     Entry,
     Intended,
+    Noted,
     Opened,
     Replied,
     read_reply,
@@ -27,6 +28,7 @@ from crewlet.inbox.journal_entries import (
 )
 from crewlet.inbox.journal_messages import read_message, wire_message
 from crewlet.inbox.journal_state import LastTurn
+from crewlet.inbox.recorded_charges import RecordedCharge, charge_of, lane_of, last_charges
 from crewlet.inbox.seat_journal import SeatJournal
 from crewlet.inbox.turn_journal import CallAt, Note, Opening, RecordedReply
 from crewlet.llm import Message, ModelReply, ToolCall
@@ -61,6 +63,8 @@ class JournalledTurn:
         self._spent = spent
         self._is_unjournalled = False
         self._ended_at = 0
+        self._uncharged = {} if last is None else last_charges(turn_id, last.replies.values())
+        self._is_unsure = False
         self._is_live = last is None
         self._live_branches: set[str] = set()
 
@@ -83,6 +87,33 @@ class JournalledTurn:
     def reached_outside(self) -> bool:
         """Whether a predecessor's record proves it, or leaves it open."""
         return self._last is not None and self._last.may_have_reached_outside
+
+    @property
+    def notes_left(self) -> tuple[Note, ...]:
+        """What the turn was told before it was gone on with, and no recorded reply has answered."""
+        return () if self._last is None else self._last.notes_left
+
+    @property
+    def uncharged(self) -> tuple[RecordedCharge, ...]:
+        """The charges of replies on record that are not known to be counted, in their order."""
+        return tuple(sorted(self._uncharged.values(), key=lambda charge: charge.number))
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether a reply may be on record of which this process does not know."""
+        return self._is_unsure
+
+    def counted(self, charge: RecordedCharge) -> None:
+        """It needs nobody any more."""
+        known = self._uncharged.get(charge.lane)
+        if known is not None and known.number <= charge.number:
+            del self._uncharged[charge.lane]
+
+    def found_again(self, last: LastTurn | None) -> None:
+        """The journal was read once more: it says which replies are on record."""
+        self._is_unsure = False
+        if last is not None and last.opened.turn_id == self._turn_id:
+            self._uncharged = last_charges(self._turn_id, last.replies.values())
 
     async def open(self, opening: Opening) -> Opening:
         """Record the opening; of a resumed turn return the recorded one, with what only this build has added."""
@@ -154,19 +185,37 @@ class JournalledTurn:
     ) -> int:
         """Record a reply before its charge and its calls; returns its number over the whole turn."""
         self._number += 1
-        number = self._number
-        await self._write(
-            Replied(
-                at=self._journal.clock.now(),
-                phase=phase,
-                round_num=round_num,
-                number=number,
-                shown=tuple(wire_message(each) for each in shown),
-                reply=wire_reply(reply),
-                notes=notes,
-            )
+        replied = Replied(
+            at=self._journal.clock.now(),
+            phase=phase,
+            round_num=round_num,
+            number=self._number,
+            shown=tuple(wire_message(each) for each in shown),
+            reply=wire_reply(reply),
+            notes=notes,
         )
-        return number
+        try:
+            await self._write(replied)
+        except BaseException:
+            # It may be on record all the same, and then it is to be counted.
+            self._is_unsure = True
+            raise
+        if reply.usage.total:
+            self._uncharged[lane_of(self._turn_id, phase)] = charge_of(self._turn_id, replied)
+        return replied.number
+
+    def charged(self, phase: str, number: int) -> None:
+        """Its charge needs nobody any more."""
+        known = self._uncharged.get(lane_of(self._turn_id, phase))
+        if known is not None and known.number <= number:
+            self.counted(known)
+
+    async def noted(self, note: Note) -> bool:
+        """Record a note; whether whoever goes on with the turn finds it."""
+        if not self._is_open and not self._is_unjournalled:
+            raise Unavailable(f"the turn {self._turn_id} has only begun: it takes no notes yet")
+        await self._write(Noted(at=self._journal.clock.now(), note=note))
+        return not self._is_unjournalled
 
     def passed(self, at: CallAt) -> bool:
         """Whether a later reply of its phase is on record, of one that the phase works for, or of a phase after it."""

@@ -13,6 +13,7 @@ from crewlet.base.fence import Fence, Posture
 from crewlet.base.ids import Ids
 from crewlet.events import Event
 from crewlet.inbox.contract import RunTurn, Trigger, TurnOutcome
+from crewlet.inbox.recorded_charges import RecordedCharge
 from crewlet.inbox.turn_gate import TurnGate
 from crewlet.notify import Sources
 from crewlet.queue import Defer
@@ -22,6 +23,17 @@ __all__ = ["Admission", "CompletionLedger", "NoRefusal", "Publish", "Refusal", "
 Publish = Callable[[str, Event], Awaitable[Event]]
 Settle = Callable[[Trigger, TurnOutcome], Awaitable[None]]
 """Called once a trigger is done with, before it is recorded: hands the artifact to whoever is owed it. Repeatable."""
+
+
+Charge = Callable[[str, RecordedCharge], Awaitable[None]]
+"""Counts what a recorded reply of a seat cost, unless it is counted; it is, whatever the budgets say to it.
+
+Raises ``Unavailable``.
+"""
+
+
+async def _uncharged(_handle: str, _charge: RecordedCharge) -> None:
+    await asyncio.sleep(0)
 
 
 class Admission(Protocol):
@@ -87,6 +99,7 @@ class SeatInboxParts:
     settle: Settle
     ended: Callable[[str, str], None] = lambda _handle, _turn_id: None
     publish: Publish
+    charge: Charge = _uncharged
     sources: Sources = field(default_factory=Sources)
     clock: Clock
     ids: Ids

@@ -13,6 +13,7 @@ from crewlet.base.errors import CrewletError, Fenced, StoppedByPerson, Unavailab
 from crewlet.base.ids import TurnId
 from crewlet.events import Event
 from crewlet.inbox.contract import Decision, Trigger, TurnOutcome
+from crewlet.inbox.counting import CountedReplies
 from crewlet.inbox.journalled_turn import JournalledTurn
 from crewlet.inbox.ports import SeatInboxParts
 from crewlet.inbox.seat_journal import SeatJournal
@@ -35,6 +36,7 @@ class SeatTurns:
         self._parts = parts
         self._news = news
         self._journal = journal
+        self._counted = None if journal is None else CountedReplies(handle, parts, news, journal)
 
     async def work(self, trigger: Trigger, *, epoch: int, spent: Sequence[Event]) -> Outcome:
         """Open a turn under the grant of ``epoch``, run it, end it. ``spent``: what a hand-back makes a dead letter.
@@ -58,6 +60,11 @@ class SeatTurns:
     ) -> Outcome:
         """End a turn that a predecessor left, without running any more of it."""
         return await self._ended(trigger, turn, outcome, spent)
+
+    async def count(self, trigger: Trigger, turn: JournalledTurn) -> None:
+        """What the turn's replies cost is counted, or said not to be. Raises ``Fenced``."""
+        if self._counted is not None:
+            await self._counted.count(trigger, turn)
 
     async def _run(
         self, trigger: Trigger, journal: JournalledTurn | NoJournal, *, epoch: int, spent: Sequence[Event]
@@ -92,11 +99,17 @@ class SeatTurns:
     async def _end_of(
         self, trigger: Trigger, journal: JournalledTurn | NoJournal, outcome: TurnOutcome, spent: Sequence[Event]
     ) -> Outcome:
-        """A turn's end: decided, handed over, said, on record in journal and ledger, and only then acknowledged.
+        """A turn's end: decided, counted, handed over, said, on record in journal and ledger, then acknowledged.
 
         A turn whose seat has moved is its new holder's, whatever came of it here: it is deferred.
         """
         verdict = verdict_of(outcome, headroom=trigger.headroom)
+        if isinstance(journal, JournalledTurn):
+            try:
+                await self.count(trigger, journal)
+            except Fenced as fenced:
+                self._leave_open()
+                return Defer(str(fenced))
         if verdict.parked:
             await self._record_end(journal, "defer", outcome)
             return await self._parts.park.refuses(self._handle) or Defer(outcome.error)

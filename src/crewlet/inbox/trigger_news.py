@@ -11,10 +11,20 @@ from crewlet import topics
 from crewlet.base.errors import CrewletError
 from crewlet.base.trace import child_of
 from crewlet.events import Event, new_event
-from crewlet.events.types import AgentTurnCompleted, ExternalNotification, NotificationsCoalesced, TurnTriggerSkipped
+from crewlet.events.types import (
+    AgentTurnCompleted,
+    AgentTurnSteered,
+    ExternalNotification,
+    NotificationsCoalesced,
+    TurnChargeUncounted,
+    TurnTriggerSkipped,
+)
 from crewlet.inbox.contract import Decision, Trigger, TurnOutcome
 from crewlet.inbox.ports import SeatInboxParts
+from crewlet.inbox.recorded_charges import RecordedCharge
+from crewlet.inbox.said_once import note_word, said_once_id
 from crewlet.inbox.triggers import work_key_of
+from crewlet.inbox.turn_journal import Note
 
 __all__ = ["TriggerNews"]
 
@@ -104,6 +114,53 @@ class TriggerNews:
                 source=self._handle,
             )
         )
+
+    async def uncounted(self, trigger: Trigger, turn_id: str, charge: RecordedCharge, error: str) -> None:
+        """What a reply cost is in no counter, or nobody can say that it is."""
+        await self._publish(
+            new_event(
+                TurnChargeUncounted(
+                    turn_id=turn_id,
+                    agent_handle=self._handle,
+                    work_key=trigger.work_key,
+                    lane=charge.lane,
+                    number=charge.number,
+                    tokens=charge.usage.total,
+                    provider_key=charge.provider_key,
+                    model=charge.model,
+                    error=error,
+                ),
+                trace=child_of(trigger.trace, self._parts.ids),
+                now=self._parts.clock.now(),
+                ids=self._parts.ids,
+                source=self._handle,
+            )
+        )
+
+    async def notes_expired(self, trigger: Trigger, turn_id: str, notes: Sequence[Note]) -> None:
+        """What a turn was told that nobody runs any further; no news where its process said that a round read it."""
+        for note in notes:
+            word = f"{AgentTurnSteered.event_type}/{note_word(note.note_id)}"
+            await self._publish(
+                new_event(
+                    AgentTurnSteered(
+                        turn_id=turn_id,
+                        agent_handle=self._handle,
+                        work_key=trigger.work_key,
+                        outcome="expired",
+                        note=note.text,
+                        note_id=note.note_id,
+                        steered_by=note.by,
+                        steered_by_seat=note.by_seat,
+                        sent_at=note.sent_at,
+                    ),
+                    trace=child_of(trigger.trace, self._parts.ids),
+                    now=self._parts.clock.now(),
+                    ids=self._parts.ids,
+                    event_id=said_once_id(turn_id, word),
+                    source=self._handle,
+                )
+            )
 
     async def _publish(self, event: Event) -> None:
         try:

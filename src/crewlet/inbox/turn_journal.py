@@ -92,6 +92,11 @@ class TurnJournal(Protocol):
         """Whether a call of a predecessor's has reached outside, or may have (S1, "A turn that broke halfway")."""
         ...
 
+    @property
+    def notes_left(self) -> tuple[Note, ...]:
+        """What a predecessor's turn was told and no recorded reply has answered: the next round shows it."""
+        ...
+
     async def open(self, opening: Opening) -> Opening:
         """Record the turn's opening and return it; of a resumed turn, return what was recorded."""
         ...
@@ -110,6 +115,18 @@ class TurnJournal(Protocol):
         """Record a reply with all that the model was shown since the last one, before its charge and its calls.
 
         Returns its number over the whole turn.
+        """
+        ...
+
+    def charged(self, phase: str, number: int) -> None:
+        """The reply ``number`` of a phase is counted, whatever the budgets said to it."""
+        ...
+
+    async def noted(self, note: Note) -> bool:
+        """Record what somebody tells the turn, before he hears that it is taken.
+
+        Returns whether it is on record, so that whoever goes on with the turn shows it. Before the turn is opened
+        nothing can be: that is ``Unavailable`` too.
         """
         ...
 
@@ -161,6 +178,11 @@ class NoJournal:
         """Never."""
         return False
 
+    @property
+    def notes_left(self) -> tuple[Note, ...]:
+        """None."""
+        return ()
+
     async def open(self, opening: Opening) -> Opening:
         """As given."""
         return opening
@@ -184,6 +206,13 @@ class NoJournal:
         """Count it."""
         self._replies += 1
         return self._replies
+
+    def charged(self, phase: str, number: int) -> None:
+        """Nothing is kept."""
+
+    async def noted(self, note: Note) -> bool:
+        """It is not."""
+        return False
 
     def passed(self, at: CallAt) -> bool:
         """Never."""

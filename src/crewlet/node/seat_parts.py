@@ -13,7 +13,7 @@ from crewlet.base.ids import Ids
 from crewlet.base.stop import StoppableFence
 from crewlet.config import NodeConfig
 from crewlet.coordination import POSITIONS, Leases
-from crewlet.inbox import Refusal, RunTurn, SeatInboxParts, TurnGate
+from crewlet.inbox import Refusal, RunTurn, SeatInboxParts, TurnGate, TurnOutcome, UnheardMail
 from crewlet.node.budget_park import BudgetPark
 from crewlet.node.budgeting import Budgeting
 from crewlet.node.company_parts import CompanySource
@@ -142,6 +142,7 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
             gate=gate,
             run_turn=run_turn,
             settle=given.runner.settle,
+            charge=given.runner.charge,
             ended=given.runner.ended,
             publish=ground.writes.publish,
             sources=given.sources,
@@ -171,6 +172,7 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
     stack.push_async_callback(hooks.close)
     host = _host(given, hooks)
     stack.push_async_callback(pausing.close)
+    stack.callback(ground.queue.add_unheard_listener(UnheardMail(inbox_parts(_runs_none), ground.log).heard))
     await pausing.start()
     park.start()
     return SeatParts(
@@ -186,6 +188,10 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
 
 
 def _host(given: SeatsWith, hooks: SeatRuntime) -> Host:
+async def _runs_none(*_: object) -> TurnOutcome:
+    raise AssertionError("who speaks for buried mail runs no turn")
+
+
     config, me = given.config, given.me
     return Host(
         leases=given.leases,

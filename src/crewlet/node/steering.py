@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from contextlib import AsyncExitStack
@@ -15,11 +16,11 @@ import structlog
 
 from crewlet.base import limits
 from crewlet.base.clock import Clock
-from crewlet.base.errors import Unavailable
+from crewlet.base.errors import Fenced, Unavailable
 from crewlet.base.ids import Ids
 from crewlet.inbox import Note
 from crewlet.queue import Answer, EventQueue
-from crewlet.turns import NoteBox
+from crewlet.turns import Keep, NoteBox
 
 __all__ = ["SteerControl", "SteerOutcome", "Steered", "Steering"]
 
@@ -82,9 +83,9 @@ class Steering:
         served = await self._queue.serve(_SUBJECT, self.answer)
         stack.push_async_callback(served.close)
 
-    def open(self, turn_id: str) -> NoteBox:
-        """The notes to a turn that begins, or goes on, here."""
-        box = self._running[turn_id] = NoteBox()
+    def open(self, turn_id: str, keep: Keep | None = None) -> NoteBox:
+        """The notes to a turn that begins, or goes on, here; ``keep`` puts each on its record."""
+        box = self._running[turn_id] = NoteBox() if keep is None else NoteBox(keep)
         self._ended.pop(turn_id, None)
         return box
 
@@ -98,7 +99,9 @@ class Steering:
     async def steer(self, turn_id: str, text: str, *, by: str, note_id: str = "") -> Steered:
         """Have a running turn read ``text`` at its next round, wherever it runs; a repeat of one id is read once.
 
-        Raises ``Unavailable`` where no node says that it runs the turn and one of them said nothing.
+        What is accepted is on the turn's record: where its process ends, whoever goes on with it shows it. Raises
+        ``Unavailable`` where it could not be put there, and where no node says that it runs the turn and one of them
+        said nothing.
         """
         asked = _Asked(
             turn_id=turn_id,
@@ -107,7 +110,12 @@ class Steering:
             steered_by=by,
             sent_at=self._clock.now(),
         )
-        outcome = self._posted(asked) or await self._posted_elsewhere(asked)
+        try:
+            outcome = await self._posted(asked) or await self._posted_elsewhere(asked)
+        except Fenced as moved:
+            outcome = await self._posted_elsewhere(asked)
+            if outcome is SteerOutcome.NO_SUCH_TURN:
+                raise Unavailable(f"turn {turn_id} is on its way to another node") from moved
         return Steered(turn_id=turn_id, note_id=asked.note_id, outcome=outcome)
 
     async def _posted_elsewhere(self, asked: _Asked) -> SteerOutcome:
@@ -132,10 +140,10 @@ class Steering:
         except msgspec.MsgspecError as error:
             _log.warning("steer_note_unreadable", error=str(error))
             return b""
-        return (self._posted(asked) or "").encode()
+        return (await self._posted(asked) or "").encode()
 
-    def _posted(self, asked: _Asked) -> SteerOutcome | None:
-        """What this node makes of it; ``None`` where the turn is none of its own."""
+    async def _posted(self, asked: _Asked) -> SteerOutcome | None:
+        """What this node makes of it; ``None`` where the turn is not its own. Raises ``Unavailable``, ``Fenced``."""
         box = self._running.get(asked.turn_id)
         if box is None:
             return SteerOutcome.CLOSED if asked.turn_id in self._ended else None
@@ -146,7 +154,14 @@ class Steering:
             by_seat=asked.steered_by_seat,
             sent_at=asked.sent_at,
         )
-        return SteerOutcome.ACCEPTED if box.post(note) else SteerOutcome.FULL
+        try:
+            async with asyncio.timeout(limits.STEER_WAIT_S):
+                taken = await box.accept(note)
+        except TimeoutError:
+            raise Unavailable(f"turn {asked.turn_id}: its record does not take the note") from None
+        if taken:
+            return SteerOutcome.ACCEPTED
+        return SteerOutcome.CLOSED if box.is_closed else SteerOutcome.FULL
 
 
 def _outcomes(answers: Iterable[Answer]) -> list[SteerOutcome]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 import structlog
 
@@ -11,6 +12,7 @@ from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.errors import Unavailable
 from crewlet.coordination import Budgets, Spend, Windows
+from crewlet.inbox import RecordedCharge
 from crewlet.node.seat_budget import SeatBudget, full_windows, refused_windows, rooms_in, seat_budget
 from crewlet.org import Organization
 from crewlet.turns import BudgetExhausted, Meter, NoMeter, RefusedWindow, Spent
@@ -37,6 +39,21 @@ class TurnMeters:
         if seat is None:
             return NoMeter()
         return TurnMeter(self._budgets, seat_budget(company, seat), self._clock, self._on_refused)
+
+    async def recharge(self, company: Organization, handle: str, charge: RecordedCharge) -> None:
+        """Count a recorded reply whose process may not have; what is counted is not counted again.
+
+        A refusal is recorded on the counter and refuses nothing more: the reply is billed. Raises ``Unavailable``.
+        """
+        spent = Spent(
+            lane=charge.lane,
+            number=charge.number,
+            usage=charge.usage,
+            provider_key=charge.provider_key,
+            model=charge.model,
+        )
+        with suppress(BudgetExhausted):
+            await self.meter(company, handle).charge(spent, _nobody_fences)
 
     def ended(self, turn_id: str, agent_id: str) -> None:
         """The turn is over, here and everywhere."""
@@ -116,6 +133,10 @@ class TurnMeter:
             record = self._budgets.last_known(scope, windows) or await self._budgets.spent(scope, windows)
             full += full_windows(record, ceilings, windows)
         return full
+
+
+def _nobody_fences() -> None:
+    """Two who make one charge count it once, so that it may be made whoever holds the seat."""
 
 
 def _key(window: RefusedWindow) -> tuple[str, str, str]:

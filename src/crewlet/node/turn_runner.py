@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from crewlet.a2a import A2aService, Answer
 from crewlet.base.errors import Unavailable
 from crewlet.base.fence import Fence
-from crewlet.inbox import Decision, Trigger, TurnJournal, TurnOutcome
+from crewlet.inbox import Decision, RecordedCharge, Trigger, TurnJournal, TurnOutcome
 from crewlet.llm import Models
 from crewlet.node.colleagues import CompanyLines, company_brief, seat_brief, worker_briefs
 from crewlet.node.steering import Steering
@@ -100,7 +100,7 @@ class TurnRunner:
         if self._meters is not None:
             setup = replace(setup, meter=self._meters.meter(epoch.organization, trigger.handle))
         if self._steering is not None:
-            setup = replace(setup, notes=self._steering.open(journal.turn_id))
+            setup = replace(setup, notes=self._steering.open(journal.turn_id, journal.noted))
         self._running[epoch] += 1
         try:
             with under(trigger.trace):
@@ -123,6 +123,11 @@ class TurnRunner:
             del self._running[epoch]
         # Whoever waits looks again; who comes later waits for the next end.
         self._one_ended.set()
+    async def charge(self, handle: str, charge: RecordedCharge) -> None:
+        """Count a recorded reply of the seat's, unless it is counted. Raises ``Unavailable``."""
+        if self._meters is not None:
+            await self._meters.recharge(self._epoch().organization, handle, charge)
+
         self._one_ended = asyncio.Event()
 
     async def settle(self, trigger: Trigger, outcome: TurnOutcome) -> None:

@@ -17,6 +17,7 @@ from crewlet.queue.dead_letters import DeadLetter, DeadLetterPage, DeadLetters, 
 from crewlet.queue.deliveries import Ack, Defer, Delivery, Handler, Nak, Outcome, Subscription
 from crewlet.queue.log import Log, LogFull, Logged, LogRecord, LogUnreadable, Superseded, Tail, checked_records
 from crewlet.queue.seat_mailboxes import control_of, inbox_of, mailboxes_of, owner_of_mailbox, reflect_of
+from crewlet.queue.unheard import UnheardLetter, UnheardListener, UnheardListeners
 
 __all__ = [
     "Ack",
@@ -50,6 +51,9 @@ __all__ = [
     "Subscription",
     "Superseded",
     "Tail",
+    "UnheardLetter",
+    "UnheardListener",
+    "UnheardListeners",
     "checked_records",
     "control_of",
     "inbox_of",

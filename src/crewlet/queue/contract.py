@@ -11,6 +11,7 @@ from crewlet.base import limits
 from crewlet.events import Event
 from crewlet.queue.batches import BatchHandler, BatchOptions, PartitionKey
 from crewlet.queue.deliveries import Handler, Subscription
+from crewlet.queue.unheard import UnheardListener
 
 __all__ = [
     "Answer",
@@ -239,6 +240,15 @@ class EventQueue(Protocol):
 
     def add_publish_listener(self, listener: PublishListener) -> Callable[[], None]:
         """Await ``listener`` inside each publish of this process; its failures are logged. Returns what removes it."""
+        ...
+
+    def add_unheard_listener(self, listener: UnheardListener) -> Callable[[], None]:
+        """Await ``listener`` for each message that is buried although no handler speaks for its last delivery.
+
+        That is what a stopped haul hands back before its turn came, what arrives as an attachment stops, and what a
+        holder had when it died: of that, one process of the fleet is told. At least once; failures are logged. Of
+        what a handler was given and answered for, nobody is told: it was told the headroom. Returns what removes it.
+        """
         ...
 
     async def close(self) -> None:

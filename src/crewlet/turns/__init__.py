@@ -3,13 +3,14 @@
 from crewlet.turns.config import DelegationConfig, TurnConfig
 from crewlet.turns.engine import TurnEngine
 from crewlet.turns.meter import BudgetExhausted, Meter, NoMeter, RefusedWindow, Spent
-from crewlet.turns.notes import NoteBox
+from crewlet.turns.notes import Keep, NoteBox
 from crewlet.turns.setup import CompanyBrief, SeatBrief, ToolSurface, TurnSetup, WorkerBrief
 
 __all__ = [
     "BudgetExhausted",
     "CompanyBrief",
     "DelegationConfig",
+    "Keep",
     "Meter",
     "NoMeter",
     "NoteBox",

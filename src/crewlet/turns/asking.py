@@ -9,7 +9,7 @@ from crewlet.inbox import Note, RecordedReply
 from crewlet.llm import ChainExhausted, FailureKind, Fallback, ModelFailure, ModelReply, ModelRequest, UserMessage
 from crewlet.turns.conversation import Conversation
 from crewlet.turns.live_view import LiveView
-from crewlet.turns.meter import Spent
+from crewlet.turns.meter import BudgetExhausted, Spent
 from crewlet.turns.note_telling import tell_note
 from crewlet.turns.phase_plan import PhasePlan
 from crewlet.turns.phase_record import PhaseRecord
@@ -89,7 +89,12 @@ class Asking:
             provider_key=reply.provider_key,
             model=reply.model,
         )
-        await self._scope.meter.charge(spent, self._scope.fence.check)
+        try:
+            await self._scope.meter.charge(spent, self._scope.fence.check)
+        except BudgetExhausted:
+            self._scope.journal.charged(self._plan.path, number)
+            raise
+        self._scope.journal.charged(self._plan.path, number)
 
     async def _asked(self, round_num: int) -> ModelReply:
         plan, scope = self._plan, self._scope

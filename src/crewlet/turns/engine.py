@@ -90,8 +90,7 @@ class TurnEngine:
         try:
             end, cause = await self._work(scope, setup)
             await scope.close_phases(closing_of(end))
-            for note in scope.notes.close():
-                await tell_note(scope.events, note)
+            await _expire_notes(scope, goes_on=end.deferred)
             outcome = await self._complete(scope, end, started_s)
         except Exception as panic:  # noqa: BLE001 - supervisor: a defect, which a redelivery would only meet again
             _log.exception("turn_phase_panicked", seat=scope.trigger.handle, turn=scope.events.turn_id)
@@ -158,6 +157,7 @@ class TurnEngine:
         events = scope.events
         told = (
             lambda: scope.close_phases(closing_of(end)),
+            lambda: _expire_notes(scope),
             lambda: events.tell(TurnGuardBreach(**events.of_turn, kind=breach.kind, detail=breach.detail)),
             lambda: events.tell(self._completed(scope, end, started_s)),
         )
@@ -203,6 +203,7 @@ class TurnEngine:
     def _scope_of(self, trigger: Trigger, fence: Fence, setup: TurnSetup, journal: TurnJournal) -> TurnScope:
         turn_id = journal.turn_id
         seat = setup.seat
+        setup.notes.wait_again(journal.notes_left)
         events = TurnEvents(
             publish=self._publish,
             publish_live=self._publish_live,
@@ -274,6 +275,12 @@ class TurnEngine:
             trigger=scope.summary,
             duration_ms=scope.elapsed_ms(started_s),
         )
+
+
+async def _expire_notes(scope: TurnScope, *, goes_on: bool = False) -> None:
+    """Take no more notes, and say of those that no round has read what became of them."""
+    for note in scope.notes.close(goes_on=goes_on):
+        await tell_note(scope.events, note)
 
 
 def _stopped(scope: TurnScope, by: StoppedByPerson) -> AgentTurnStopped:

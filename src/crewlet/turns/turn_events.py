@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypedDict, TypeVar
-from uuid import UUID, uuid5
 
 import structlog
 
@@ -17,14 +16,13 @@ from crewlet.base.ids import Ids, TurnId
 from crewlet.base.trace import Trace
 from crewlet.events import Body, Event, new_event
 from crewlet.events.types import ExternalNotification, TriggerSummary
-from crewlet.inbox import Trigger, TurnJournal
+from crewlet.inbox import Trigger, TurnJournal, said_once_id
 from crewlet.turns.config import TurnConfig
 from crewlet.turns.setup import SeatBrief
 
 __all__ = ["OfTurn", "Publish", "TurnEvents", "trigger_summary"]
 
 _log = structlog.get_logger(__name__)
-_SAID_ONCE = UUID("3f1d6c0e-8c6d-5c39-9a3e-5f0e9b1d7a52")
 _B = TypeVar("_B", bound=Body)
 
 Publish = Callable[[str, Event], Awaitable[object]]
@@ -127,11 +125,6 @@ class TurnEvents:
             parent_turn_id=self.trigger.told.parent_turn_id,
             delegation_chain=self.trigger.delegation_chain,
         )
-
-
-def said_once_id(turn_id: str, event_type: str) -> str:
-    """The id of what a turn says once, by whichever process."""
-    return str(uuid5(_SAID_ONCE, f"{turn_id}\x00{event_type}"))
 
 
 def trigger_summary(trigger: Trigger) -> TriggerSummary:

@@ -48,6 +48,7 @@ from crewlet.events.types import (
     ToolExecution,
     TriggerSummary,
     TurnBudgetExhausted,
+    TurnChargeUncounted,
     TurnGuardBreach,
     TurnTriggerSkipped,
 )
@@ -253,6 +254,15 @@ BODIES: tuple[Body, ...] = (
         round=3,
     ),
     AgentTurnStopped(**_OF_TURN, stopped_by="operator:ada", stopped_by_seat="ada", reason="wrong customer"),
+    TurnChargeUncounted(
+        **_OF_TURN,
+        lane="turn-7/find-sources",
+        number=4,
+        tokens=1234,
+        provider_key="default",
+        model="some-model",
+        error="whether 1234 tokens of turn-7 are counted is not known: no answer in time",
+    ),
     TurnBudgetExhausted(
         **_OF_TURN,
         scope="org",

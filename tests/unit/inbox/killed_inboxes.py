@@ -9,7 +9,7 @@ from crewlet.base.errors import CrewletError, Unavailable
 from crewlet.base.fence import Fence, OpenFence, ServingPosture
 from crewlet.coordination import LEDGER, Ledger
 from crewlet.events import Event
-from crewlet.inbox import SeatInbox, SeatInboxParts, Trigger, TurnGate, TurnOutcome
+from crewlet.inbox import RecordedCharge, SeatInbox, SeatInboxParts, Trigger, TurnGate, TurnOutcome
 from crewlet.notify import Sources
 from crewlet.queue import Ack, Nak, Outcome
 from crewlet.testing import VirtualClock
@@ -24,7 +24,8 @@ __all__ = ["Seat", "live_of"]
 class Seat:
     """What outlives every process: the world of its turns, its ledger, its mail, and the answers that were given.
 
-    ``unsettled``: how often handing an answer over fails yet. ``fence``: what the first turn of a life runs under.
+    ``unsettled``: how often handing an answer over fails yet, ``uncounted``: a charge that is made again.
+    ``fence``: what the first turn of a life runs under.
     """
 
     world: World = field(default_factory=World)
@@ -33,6 +34,7 @@ class Seat:
     answers: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     stopped: str = ""
     unsettled: int = 0
+    uncounted: int = 0
     fence: Fence = field(default_factory=OpenFence)
     sources: Sources = field(default_factory=Sources)
     told: list[Event] = field(default_factory=list[Event])
@@ -85,6 +87,14 @@ async def live_of(seat: Seat, process: Process) -> None:
         seat.told.append(event)
         return event
 
+    async def charge(_handle: str, charge: RecordedCharge) -> None:
+        process.step()
+        if seat.uncounted:
+            seat.uncounted -= 1
+            raise Unavailable("the counters do not answer")
+        seat.world.charges.setdefault((charge.lane, charge.number), charge.usage.total)
+        process.step()
+
     inbox = SeatInbox(
         "ceo",
         SeatInboxParts(
@@ -96,6 +106,7 @@ async def live_of(seat: Seat, process: Process) -> None:
             run_turn=runner_of(seat.world, process, clock, ids),
             settle=settle,
             publish=publish,
+            charge=charge,
             sources=seat.sources,
             clock=clock,
             ids=ids,

@@ -13,8 +13,8 @@ from crewlet.base.errors import Unavailable
 from crewlet.base.fence import Fence
 from crewlet.base.ids import TurnId
 from crewlet.events import Event, decode
-from crewlet.events.types import AgentPhaseCompleted, AgentTurnCompleted, ExternalNotification
-from crewlet.inbox import Decision, Reply, RunTurn, Trigger, TurnJournal, TurnOutcome
+from crewlet.events.types import AgentPhaseCompleted, AgentTurnCompleted, AgentTurnSteered, ExternalNotification
+from crewlet.inbox import Decision, Note, Reply, RunTurn, Trigger, TurnJournal, TurnOutcome
 from crewlet.inbox.journal_state import LastTurn
 from crewlet.inbox.journalled_turn import JournalledTurn
 from crewlet.inbox.seat_journal import SeatJournal
@@ -23,7 +23,7 @@ from crewlet.llm import AssistantMessage, ModelReply, ModelRequest, OnDelta, OnF
 from crewlet.queue import Log, Logged, LogRecord, Tail
 from crewlet.testing import SeededIds, VirtualClock
 from crewlet.tools import Annotations, CallContext, Hint, ToolResult
-from crewlet.turns import CompanyBrief, DelegationConfig, SeatBrief, TurnConfig, TurnEngine, TurnSetup
+from crewlet.turns import CompanyBrief, DelegationConfig, NoteBox, SeatBrief, TurnConfig, TurnEngine, TurnSetup
 from crewlet.turns.meter import Meter, Spent
 from tests.unit.turns.turn_kit import (
     CountingFence,
@@ -50,6 +50,7 @@ class Killed(BaseException):
 class Process:
     """One process: it dies at its ``dies_at``-th step (from 1) and does nothing after that.
 
+NOTE = Note(note_id="note-1", text="leave the invoice alone", by="operator:ada")
     What it adds to the log at its ``cut_at``-th step does not get there; at its ``lost_at``-th the log is lost.
     """
 
@@ -75,7 +76,10 @@ class Process:
 
 @dataclass
 class World:
-    """What outlives every process: the journal, what reached outside, what was billed and what was told."""
+    """What outlives every process: the journal, what reached outside, what was billed and what was told.
+
+    While the ``note_at``-th reply is on its way, somebody sends a note; ``accepted``: he was told that it is taken.
+    """
 
     log: MemoryLogStream = field(default_factory=lambda: MemoryLogStream(VirtualClock()))
     comments: Counter[str] = field(default_factory=Counter[str])
@@ -96,6 +100,10 @@ class KillableLog:
 
     def __init__(self, log: MemoryLog, process: Process) -> None:
         self._log = log
+    note_at: int = 0
+    accepted: bool = False
+    box: NoteBox = field(default_factory=NoteBox)
+    steers: dict[str, AgentTurnSteered] = field(default_factory=dict[str, AgentTurnSteered])
         self._process = process
 
     async def append(self, seat: str, records: Sequence[LogRecord], *, expected: int) -> int:
@@ -218,6 +226,8 @@ class Scene:
 
 
 PLAIN = Scene()
+        if self._world.model_calls == self._world.note_at:
+            self._world.accepted = await self._world.box.accept(NOTE)
 WHOLE = Scene(
     executor=(
         lambda _: says(
@@ -408,3 +418,6 @@ def _turn_of(
 
 
 __all__ = ["Decision", "Killed", "Process", "World", "WorldMeter", "born", "journal_of", "live", "runner_of"]
+        if isinstance(event.data, AgentTurnSteered):
+            world.steers.setdefault(event.id, event.data)
+        world.box = NoteBox(journal.noted)

@@ -13,6 +13,7 @@ from crewlet.backends.memory.queue_ephemeral import Closing, LiveFeed, Server
 from crewlet.backends.memory.queue_line import Line
 from crewlet.backends.memory.queue_publisher import Publisher
 from crewlet.backends.memory.queue_settlement import Settlement
+from crewlet.backends.memory.queue_untold import Teller
 from crewlet.base.tasks import Tasks
 from crewlet.events import Event
 from crewlet.queue import (
@@ -29,6 +30,7 @@ from crewlet.queue import (
     StreamHandler,
     StreamSubscription,
     Subscription,
+    UnheardListener,
 )
 
 __all__ = ["MemoryQueue"]
@@ -47,6 +49,7 @@ class MemoryQueue(EventQueue):
         self._line = Line(node)
         self._tasks = Tasks(f"queue:{node}")
         self._publisher = Publisher(broker, self._line, self._tasks)
+        self._teller = Teller(broker.untold, self._line, self._tasks)
         self._attachments = Attachments()
         self._parts = AttachmentParts(
             line=self._line,
@@ -83,6 +86,7 @@ class MemoryQueue(EventQueue):
                 attachment.line_healed()
             for feed in [*self._feeds]:
                 self._broker.catch_up(feed)
+            self._broker.untold.offer()
 
     def crash(self) -> None:
         """The process is killed: its handlers stop, nothing is handed back or said, and no call works any more.
@@ -93,6 +97,7 @@ class MemoryQueue(EventQueue):
         self._attachments.crash()
         self._tasks.cancel()
         self._end_all()
+        self._broker.untold.leave(self._teller)
 
     async def publish(self, topic: str, event: Event) -> Event:
         """Store and tell; see ``EventQueue``."""
@@ -105,6 +110,10 @@ class MemoryQueue(EventQueue):
     def add_publish_listener(self, listener: PublishListener) -> Callable[[], None]:
         """Register; see ``EventQueue``."""
         return self._publisher.add_listener(listener)
+
+    def add_unheard_listener(self, listener: UnheardListener) -> Callable[[], None]:
+        """Register; see ``EventQueue``. What waited for somebody to listen is told now."""
+        return self._teller.add(listener)
 
     async def ensure_subscription(self, subscription: Subscription) -> None:
         """Create detached; see ``EventQueue``."""
@@ -219,6 +228,7 @@ class MemoryQueue(EventQueue):
         await self._attachments.close()
         self._line.end()
         self._end_all()
+        self._broker.untold.leave(self._teller)
         await self._tasks.close()
 
     async def _attach(self, subscription: Subscription, work: Work) -> None:

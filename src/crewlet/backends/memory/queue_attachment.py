@@ -256,7 +256,7 @@ class Attachment:
                 # The rest went back with it; it is over for this haul, though somebody unquiesced meanwhile.
                 break
         rest, self._undispatched = [*self._undispatched.values()], {}
-        await self._settlement.settle(self._mailbox, rest, _STOPPED)
+        await self._settlement.settle(self._mailbox, rest, _STOPPED, unheard=True)
 
     async def _report(self, outcome: Outcome, known: dict[int, Held]) -> None:
         if not isinstance(outcome, Defer):
@@ -269,7 +269,9 @@ class Attachment:
         self._undispatched = {}
         self._at_work = back
         for held in back:
-            await self._settlement.settle(self._mailbox, [held], outcome if id(held) in mine else _STOPPED)
+            was_heard = id(held) in mine
+            outcome_of_it = outcome if was_heard else _STOPPED
+            await self._settlement.settle(self._mailbox, [held], outcome_of_it, unheard=not was_heard)
 
     async def _delivery_of(self, held: Held) -> Delivery | None:
         """What a handler is given; bytes of no event are buried alone, whatever budget they have."""

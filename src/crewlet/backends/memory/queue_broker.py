@@ -9,10 +9,11 @@ from crewlet.backends.memory.queue_ephemeral import LiveFeed, Responders
 from crewlet.backends.memory.queue_mail import Burial, Mail, StoredMessage
 from crewlet.backends.memory.queue_mailbox import MemoryMailbox
 from crewlet.backends.memory.queue_stream import MemoryStream, stream_limits
+from crewlet.backends.memory.queue_untold import Untold
 from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.errors import MailboxFull
-from crewlet.queue import DeadLetter, QueueConfig, Subscription
+from crewlet.queue import DeadLetter, QueueConfig, Subscription, UnheardLetter
 
 __all__ = ["MemoryBroker", "letter_of"]
 
@@ -30,6 +31,7 @@ class MemoryBroker:
     def __init__(self, clock: Clock, *, max_payload_bytes: int = limits.BROKER_MAX_PAYLOAD_BYTES) -> None:
         self.max_payload_bytes = max_payload_bytes
         self.responders = Responders()
+        self.untold = Untold()
         self._clock = clock
         self._config = QueueConfig()
         self._streams: dict[str, MemoryStream] = {}
@@ -147,7 +149,7 @@ class MemoryBroker:
         if feed in feeds:
             feeds.remove(feed)
 
-    def _bury(self, subscription: Subscription, mail: Mail, reason: str) -> bool:
+    def _bury(self, subscription: Subscription, mail: Mail, reason: str, *, unheard: bool, holder_lost: bool) -> bool:
         message = mail.message
         note = Burial(
             subscription,
@@ -163,6 +165,10 @@ class MemoryBroker:
             _log.error("dead_letter_failed", **facts, deliveries=mail.deliveries, reason=reason, error=str(error))
             return False
         _log.warning("dead_lettered", **facts, deliveries=mail.deliveries, reason=reason)
+        event = message.event if unheard else None
+        if event is not None:
+            letter = UnheardLetter(subscription=subscription, event=event, reason=reason, holder_lost=holder_lost)
+            self.untold.add(letter)
         return True
 
     def stream(self, name: str) -> MemoryStream:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from itertools import chain
-from typing import Final
+from typing import Final, Protocol
 
 from crewlet.backends.memory.queue_mail import Held, Holder, Mail, StoredMessage
 from crewlet.backends.memory.queue_stream import MemoryStream
@@ -15,6 +15,17 @@ from crewlet.base import limits
 from crewlet.queue import QueueConfig, Subscription
 
 __all__ = ["MemoryMailbox", "ack_clock_end_s"]
+
+
+class Bury(Protocol):
+    """Keeps a letter; false where there is no room. ``unheard``: no handler speaks for the last delivery."""
+
+    def __call__(
+        self, subscription: Subscription, mail: Mail, reason: str, *, unheard: bool, holder_lost: bool
+    ) -> bool:
+        """Keep it."""
+        ...
+
 
 _EXTENSIONS_PER_ACK_WAIT: Final = 3
 
@@ -44,7 +55,7 @@ class MemoryMailbox:
         stream: MemoryStream,
         config: QueueConfig,
         *,
-        bury: Callable[[Subscription, Mail, str], bool],
+        bury: Bury,
     ) -> None:
         self.subscription = subscription
         self.config = config
@@ -147,16 +158,17 @@ class MemoryMailbox:
             self._waiting.append(held.mail)
             self._wake_next()
 
-    def bury(self, held: Held, reason: str) -> None:
+    def bury(self, held: Held, reason: str, *, unheard: bool = False, holder_lost: bool = False) -> None:
         """Among the dead letters, and gone from here; nothing where it is no longer the holder's.
 
-        Where the dead letters take no more it stays held by nobody, and is tried again when its clock runs out.
+        ``unheard`` and ``holder_lost`` are for whoever listens to such letters. Where the dead letters take no more it
+        stays held by nobody, and is tried again when its clock runs out.
         """
         sequence = held.mail.message.sequence
         if self._held.get(sequence) is not held:
             return
         self._stop_clock(held)
-        if self._bury(self.subscription, held.mail, reason):
+        if self._bury(self.subscription, held.mail, reason, unheard=unheard, holder_lost=holder_lost):
             del self._held[sequence]
             self._forget(held.mail.message)
         else:
@@ -209,7 +221,7 @@ class MemoryMailbox:
             deliveries, most = held.mail.deliveries, self.config.max_deliver
             if deliveries >= most:
                 # The broker would keep it for nobody: whoever watches its advisories buries it.
-                self.bury(held, f"never settled on delivery {deliveries} of {most}")
+                self.bury(held, f"never settled on delivery {deliveries} of {most}", unheard=True, holder_lost=True)
             else:
                 self.hand_back(held)
 

@@ -46,6 +46,8 @@ from crewlet.queue import (
     StreamHandler,
     StreamSubscription,
     Subscription,
+    UnheardListener,
+    UnheardListeners,
 )
 
 __all__ = ["JetStreamQueue"]
@@ -91,13 +93,14 @@ class JetStreamQueue(EventQueue):
         self._known: set[Subscription] = set()
         self._attachments = Attachments(self._mailboxes)
         self._dead_letters = DeadLetters(api, self._link)
+        self._unheard = UnheardListeners()
         self._timing = timing or PullTiming()
         self._silence = SilenceWatch(self._timing.silence_max_s)
         self._parts = AttachmentParts(
             wire=wire,
             link=self._link,
             mailboxes=self._mailboxes,
-            settlement=Settlement(api, self._link, self._dead_letters, self._config),
+            settlement=Settlement(api, self._link, self._dead_letters, self._config, self._unheard),
             config=self._config,
             tasks=self._tasks,
             ended=self._forget,
@@ -135,6 +138,10 @@ class JetStreamQueue(EventQueue):
     def add_publish_listener(self, listener: PublishListener) -> Callable[[], None]:
         """Register; see ``EventQueue``."""
         return self._publisher.add_listener(listener)
+
+    def add_unheard_listener(self, listener: UnheardListener) -> Callable[[], None]:
+        """Register; see ``EventQueue``."""
+        return self._unheard.add(listener)
 
     async def ensure_subscription(self, subscription: Subscription) -> None:
         """Create detached; see ``EventQueue``. Raises ``StartRefused`` where one stands in the way."""
@@ -266,10 +273,10 @@ class JetStreamQueue(EventQueue):
             self._parts,
             config=config,
             mailboxes=mailboxes,
-            settlement=Settlement(self._api, self._link, self._dead_letters, config),
+            settlement=Settlement(self._api, self._link, self._dead_letters, config, self._unheard),
             stranded=_no_matter,
         )
-        self._orphans = OrphanAttachment(parts, api=self._api, dead_letters=self._dead_letters)
+        self._orphans = OrphanAttachment(parts, api=self._api, dead_letters=self._dead_letters, unheard=self._unheard)
         self._orphans.start()
 
     async def _ready(self, subscription: Subscription) -> str:

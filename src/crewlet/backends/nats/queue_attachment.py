@@ -122,6 +122,10 @@ class Attachment(ABC):
         """What a unit holds that no handler has seen, given up: whoever asks hands it back."""
         return []
 
+    def _was_heard(self, held: Held) -> bool:
+        """Whether a handler was given what is settled."""
+        return True
+
     def start(self) -> None:
         """Begin to fetch."""
         self._loop_task = self._tasks.start(f"attachment:{self.subscription.topic}", self._supervise())
@@ -261,10 +265,13 @@ class Attachment(ABC):
             for each in items:
                 self._note_backoff(each.mark)
         if len(items) == 1:
-            await self._settlement.settle(self.subscription, items[0].message, items[0].mark, outcome)
+            await self._report(items[0], outcome)
             return
-        reports = (self._settlement.settle(self.subscription, each.message, each.mark, outcome) for each in items)
-        await asyncio.gather(*reports)
+        await asyncio.gather(*(self._report(each, outcome) for each in items))
+
+    async def _report(self, held: Held, outcome: Outcome) -> None:
+        unheard = not self._was_heard(held)
+        await self._settlement.settle(self.subscription, held.message, held.mark, outcome, unheard=unheard)
 
     def _note_backoff(self, mark: DeliveryMark) -> None:
         if len(self._backing_off) < limits.ACK_PENDING_MAX:
@@ -292,7 +299,7 @@ class Attachment(ABC):
         if mark is None:
             return
         outcome = Defer("it arrived as the attachment stopped fetching")
-        self._give_back(self._settlement.settle(self.subscription, message, mark, outcome))
+        self._give_back(self._settlement.settle(self.subscription, message, mark, outcome, unheard=True))
 
     def _give_back(self, work: Coroutine[object, object, None]) -> None:
         task = self._tasks.start("give_back", work)

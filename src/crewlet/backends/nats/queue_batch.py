@@ -49,6 +49,7 @@ class BatchAttachment(Attachment):
         self._options = BatchOptions()
         self._drain: dict[int, Held] = {}
         self._rest: dict[int, Held] = {}
+        self._heard: set[int] = set()
 
     async def _collect(self) -> list[Message]:
         """What is there now, or else the first that comes and what is there with it; then what the linger brings."""
@@ -80,6 +81,7 @@ class BatchAttachment(Attachment):
     async def _work(self, messages: list[Message]) -> None:
         taken = [held for message in messages if (held := self._taken_up(message)) is not None]
         self._drain = {id(held.delivery): held for held in taken}
+        self._heard = set()
         self._rest = {**self._drain}
         self._ack_clock.start(self._drain.values())
         why = Defer("the drain was stopped before its turn came")
@@ -97,6 +99,7 @@ class BatchAttachment(Attachment):
     async def _work_partition(self, batch: Batch) -> Defer | None:
         """Hand over one partition and settle it; a deferral goes back to the undispatched, which stops the drain."""
         mine = {key: self._rest.pop(key) for key in map(id, batch.deliveries)}
+        self._heard |= mine.keys()
         outcome = await self._outcome_of(self._handler(batch), batch.deliveries[0])
         if self._detached:
             return None
@@ -109,6 +112,9 @@ class BatchAttachment(Attachment):
         for key in mine:
             del self._drain[key]
         return None
+
+    def _was_heard(self, held: Held) -> bool:
+        return id(held.delivery) in self._heard
 
     def _undispatched(self) -> list[Held]:
         rest, self._rest = [*self._rest.values()], {}

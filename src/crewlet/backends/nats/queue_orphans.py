@@ -17,7 +17,8 @@ from crewlet.backends.nats.queue_dead_letters import DeadLetters
 from crewlet.backends.nats.wire import Message
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
-from crewlet.queue import Ack, Nak, Outcome, Subscription
+from crewlet.events import MalformedEvent, decode
+from crewlet.queue import Ack, Nak, Outcome, Subscription, UnheardLetter, UnheardListeners
 
 __all__ = ["ORPHANS", "OrphanAttachment"]
 
@@ -27,6 +28,7 @@ ORPHANS: Final = Subscription(topics.ORPHAN_ADVISORIES, topics.ORPHANS_GROUP)
 """The one group of the fleet that hears the broker's last word on a message."""
 
 _TERM: Final = b"+TERM"
+_REASON: Final = "whoever held its last delivery never reported"
 
 
 class OrphanAttachment(Attachment):
@@ -36,10 +38,13 @@ class OrphanAttachment(Attachment):
     more: without this it would be gone for every consumer and stored for ever.
     """
 
-    def __init__(self, parts: AttachmentParts, *, api: JetStream, dead_letters: DeadLetters) -> None:
+    def __init__(
+        self, parts: AttachmentParts, *, api: JetStream, dead_letters: DeadLetters, unheard: UnheardListeners
+    ) -> None:
         super().__init__(ORPHANS, topics.STREAM_ADVISORIES, parts)
         self._api = api
         self._dead_letters = dead_letters
+        self._unheard = unheard
 
     async def _collect(self) -> list[Message]:
         try:
@@ -79,14 +84,23 @@ class OrphanAttachment(Attachment):
             return True
         mark = DeliveryMark(advisory.stream, advisory.consumer, advisory.deliveries, advisory.stream_seq, 0)
         message = Message(stored.subject, stored.data, stored.headers)
-        if not await self._dead_letters.keep(owner, message, mark, "whoever held its last delivery never reported"):
+        if not await self._dead_letters.keep(owner, message, mark, _REASON):
             return False
+        await self._tell(owner, message)
         # In the name of this mailbox alone: another group may still be owed the same message.
         last = topics.acknowledgement(
             advisory.stream, advisory.consumer, deliveries=advisory.deliveries, seq=advisory.stream_seq
         )
         await self._parts.wire.request(last, _TERM, timeout_s=limits.SETTLE_TIMEOUT_S)
         return True
+
+    async def _tell(self, owner: Subscription, message: Message) -> None:
+        try:
+            event = decode(message.payload)
+        except MalformedEvent:
+            return
+        letter = UnheardLetter(subscription=owner, event=event, reason=_REASON, holder_lost=True)
+        await self._unheard.tell(letter)
 
 
 class _Advisory(msgspec.Struct, frozen=True):

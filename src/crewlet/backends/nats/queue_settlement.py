@@ -16,7 +16,17 @@ from crewlet.backends.nats.queue_link import LinkWatch
 from crewlet.backends.nats.wire import Message
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
-from crewlet.queue import Ack, Defer, Outcome, QueueConfig, Subscription, nak_backoff_s
+from crewlet.events import MalformedEvent, decode
+from crewlet.queue import (
+    Ack,
+    Defer,
+    Outcome,
+    QueueConfig,
+    Subscription,
+    UnheardLetter,
+    UnheardListeners,
+    nak_backoff_s,
+)
 
 __all__ = ["Acknowledge", "Bury", "HandBack", "Settlement", "Verdict", "headroom", "verdict"]
 
@@ -70,16 +80,31 @@ def verdict(outcome: Outcome, deliveries: int, config: QueueConfig) -> Verdict:
 class Settlement:
     """Tells the broker, and hears that it was understood."""
 
-    def __init__(self, api: JetStream, link: LinkWatch, dead_letters: DeadLetters, config: QueueConfig) -> None:
+    def __init__(
+        self, api: JetStream, link: LinkWatch, dead_letters: DeadLetters, config: QueueConfig, unheard: UnheardListeners
+    ) -> None:
         self._api = api
         self._wire = api.wire
         self._link = link
         self._dead_letters = dead_letters
         self._config = config
+        self._unheard = unheard
 
-    async def settle(self, subscription: Subscription, message: Message, mark: DeliveryMark, outcome: Outcome) -> None:
-        """Report a handler's outcome; where nobody confirms it, that is logged and the ack clock decides."""
-        await self._act(subscription, message, mark, verdict(outcome, mark.deliveries, self._config))
+    async def settle(
+        self,
+        subscription: Subscription,
+        message: Message,
+        mark: DeliveryMark,
+        outcome: Outcome,
+        *,
+        unheard: bool = False,
+    ) -> None:
+        """Report an outcome; where nobody confirms it, that is logged and the ack clock decides.
+
+        ``unheard``: no handler was given the delivery, so that where it was the last, whoever listens is told.
+        """
+        decided = verdict(outcome, mark.deliveries, self._config)
+        await self._act(subscription, message, mark, decided, unheard=unheard)
 
     async def bury(self, subscription: Subscription, message: Message, mark: DeliveryMark, reason: str) -> None:
         """Dead-letter a message that no delivery can help, whatever budget it has left."""
@@ -92,7 +117,15 @@ class Settlement:
         except Unavailable as error:
             _log.debug("ack_clock_not_extended", error=str(error))
 
-    async def _act(self, subscription: Subscription, message: Message, mark: DeliveryMark, verdict: Verdict) -> None:
+    async def _act(
+        self,
+        subscription: Subscription,
+        message: Message,
+        mark: DeliveryMark,
+        verdict: Verdict,
+        *,
+        unheard: bool = False,
+    ) -> None:
         match verdict:
             case Acknowledge():
                 await self._confirmed(message, mark, _ACK)
@@ -100,9 +133,19 @@ class Settlement:
                 await self._confirmed(message, mark, _nak(delay_s))
             case Bury(reason=reason):
                 if await self._dead_letters.keep(subscription, message, mark, reason):
+                    if unheard:
+                        # Before the last word: if we end here, the broker tells the fleet of the message.
+                        await self._tell_unheard(subscription, message, reason)
                     await self._confirmed(message, mark, _TERM)
                 else:
                     await self._confirmed(message, mark, _nak(nak_backoff_s(self._config, mark.deliveries)))
+
+    async def _tell_unheard(self, subscription: Subscription, message: Message, reason: str) -> None:
+        try:
+            event = decode(message.payload)
+        except MalformedEvent:
+            return
+        await self._unheard.tell(UnheardLetter(subscription=subscription, event=event, reason=reason))
 
     async def _confirmed(self, message: Message, mark: DeliveryMark, word: bytes) -> None:
         why = ""

@@ -40,6 +40,7 @@ from crewlet.events.types.turn import (
     ToolExecution,
     TriggerSummary,
     TurnBudgetExhausted,
+    TurnChargeUncounted,
     TurnGuardBreach,
 )
 
@@ -83,6 +84,7 @@ __all__ = [
     "ToolExecution",
     "TriggerSummary",
     "TurnBudgetExhausted",
+    "TurnChargeUncounted",
     "TurnGuardBreach",
     "TurnTriggerSkipped",
 ]

@@ -28,6 +28,7 @@ __all__ = [
     "ToolExecution",
     "TriggerSummary",
     "TurnBudgetExhausted",
+    "TurnChargeUncounted",
     "TurnGuardBreach",
 ]
 
@@ -388,6 +389,26 @@ class TurnBudgetExhausted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True
     def summary(self) -> str:
         """Whose turn was ended, by which budget."""
         return f"{self.agent_handle}: {self.error or f'the {self.period} budget of {self.scope} is spent'}"
+
+
+@register
+class TurnChargeUncounted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
+    """What a reply of the turn cost could not be counted before the turn ended: ``tokens`` may be in no counter.
+
+    ``lane`` and ``number`` are what the charge is known by.
+    """
+
+    event_type: ClassVar[str] = "turn_charge_uncounted"
+    lane: str
+    number: int
+    tokens: int
+    provider_key: str = ""
+    model: str = ""
+    error: str = ""
+
+    def summary(self) -> str:
+        """Whose tokens are not known to be counted, and why."""
+        return f"{self.agent_handle}: {self.tokens} tokens are not known to be counted: {self.error}"
 
 
 @register

@@ -20,6 +20,7 @@ from crewlet.testing.contracts.queue_live_events import LiveEvents
 from crewlet.testing.contracts.queue_mailboxes import Mailboxes, MailboxListing, MailboxStates
 from crewlet.testing.contracts.queue_publishing import Publishing
 from crewlet.testing.contracts.queue_questions import Questions
+from crewlet.testing.contracts.queue_unheard import UnheardLetters
 from crewlet.testing.contracts.record_harness import AGED, KEPT, SKEW_S, RecordHarness, ShiftedClock
 from crewlet.testing.contracts.record_histories import Histories
 from crewlet.testing.contracts.record_listing_churn import ListingsUnderChange
@@ -91,6 +92,7 @@ __all__ = [
     "SuccessorsFields",
     "TakeOver",
     "Tenures",
+    "UnheardLetters",
     "Unknowns",
     "WatchAnswers",
     "WatchEnds",
@@ -120,5 +122,6 @@ QUEUE_SUITE: tuple[type[Contract], ...] = (
     Broadcast,
     LiveEvents,
     Questions,
+    UnheardLetters,
 )
 """Every promise of the event queue, by the noun it is about."""

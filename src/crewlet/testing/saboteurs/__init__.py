@@ -21,6 +21,7 @@ from crewlet.testing.saboteurs.queue_mailbox_faults import MAILBOX_FAULTS
 from crewlet.testing.saboteurs.queue_outcome_faults import OUTCOME_FAULTS
 from crewlet.testing.saboteurs.queue_publishing_faults import PUBLISHING_FAULTS
 from crewlet.testing.saboteurs.queue_saboteur import QueueSaboteur, planted
+from crewlet.testing.saboteurs.queue_unheard_faults import UNHEARD_FAULTS
 from crewlet.testing.saboteurs.record_listing_faults import LISTING_FAULTS
 from crewlet.testing.saboteurs.record_removal_faults import REMOVAL_FAULTS
 from crewlet.testing.saboteurs.record_saboteur import RecordSaboteur, planted_records
@@ -55,6 +56,7 @@ QUEUE_SABOTEURS: tuple[type[QueueSaboteur], ...] = (
     *HAUL_FAULTS,
     *LISTENING_FAULTS,
     *LIVE_FAULTS,
+    *UNHEARD_FAULTS,
 )
 """The saboteurs of the event queue's suite."""
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from crewlet.a2a import A2aService
 from crewlet.coordination import Ledger
-from crewlet.inbox import RecordedReply, SeatInbox, SeatJournal, digest
+from crewlet.inbox import RecordedReply, SeatInbox, SeatJournal, UnheardMail, digest
+from crewlet.inbox.counting import CountedReplies
 from crewlet.inbox.digest_text import Said, digest_text
 from crewlet.inbox.journalled_turn import JournalledTurn
 from crewlet.inbox.trigger_news import TriggerNews
@@ -94,6 +95,10 @@ async def _breaks(*_: object) -> None:
     raise ValueError("a planted fault")
 
 
+async def _on_no_record(*_: object) -> bool:
+    return True
+
+
 NO_FAULT = TurnFault("none", (), ())
 TURN_FAULTS: tuple[TurnFault, ...] = (
     TurnFault("what has to wait is acknowledged", ("ends",), ((SeatInbox, "handle", _acknowledged),)),
@@ -119,6 +124,9 @@ TURN_FAULTS: tuple[TurnFault, ...] = (
         ((Ledger, "worked", _worked_nothing), (SeatJournal, "worked", _knows_nothing)),
     ),
     TurnFault("an ask is not answered", ("asks",), ((A2aService, "answer", _not_answered),)),
+    TurnFault("a note is on no record", ("notes",), ((JournalledTurn, "noted", _on_no_record),)),
+    TurnFault("buried mail is nobody's", ("said",), ((UnheardMail, "heard", _nothing),)),
+    TurnFault("an end counts nothing", ("counters",), ((CountedReplies, "count", _nothing),)),
     TurnFault("a call's outcome breaks the turn", ("whole",), ((JournalledTurn, "came_out", _breaks),)),
     TurnFault("a lifted pause leaves the seat held", ("rest",), ((SeatPausing, "_resumed", _nothing),)),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from random import Random
 from types import SimpleNamespace
@@ -28,10 +28,10 @@ from crewlet.node.ground import Ground
 from crewlet.node.liveness import Liveness
 from crewlet.node.node_status import NodeStatusSource
 from crewlet.node.seat_parts import SeatParts, SeatsWith, assemble_seats
+from crewlet.node.steering import Steering, SteerOutcome
 from crewlet.node.turn_meter import TurnMeters
 from crewlet.node.turn_runner import CompanyEpoch, TurnRunner
 from crewlet.notify import Sources
-from crewlet.org import Organization
 from crewlet.queue import QueueConfig
 from crewlet.testing.fleet_simulation.clocks import NodeClock
 from crewlet.testing.ids import SeededIds
@@ -42,19 +42,12 @@ from crewlet.testing.turn_simulation.outside import Outside
 from crewlet.testing.turn_simulation.record import WatchedBroker, WatchedLog
 from crewlet.testing.turn_simulation.tools import PlayedSurface, PlayedToolHost, played_tools
 from crewlet.tools import SeatTools, ToolHost
-from crewlet.turns import BudgetExhausted, Meter, Spent, TurnConfig, TurnEngine
+from crewlet.turns import TurnConfig, TurnEngine
 
-__all__ = ["Charges", "Shared", "SimulatedTurnNode"]
+__all__ = ["Shared", "SimulatedTurnNode"]
 
 _TOOL_S = 40.0
 _AT_ONCE = 4
-
-
-@dataclass(slots=True)
-class Charges:
-    """The replies whose charge came back to a turn, counted or refused, by lane and number."""
-
-    known: set[tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +60,6 @@ class Shared:
     buckets: Mapping[str, MemoryBucket]
     sources: Sources
     outside: Outside
-    charges: Charges
     config: QueueConfig
     ttl_s: float
     company: Callable[[], CompanySource]
@@ -108,12 +100,18 @@ class SimulatedTurnNode:
             ids=self._ids,
         )
         self._status: NodeStatusSource | None = None
-        self.runner: TurnRunner | None = None
+        self.runner: _WatchedRunner | None = None
+        self.steering: Steering | None = None
 
     @property
     def serves(self) -> bool:
         """Whether it runs and is to go on running."""
         return not self.leaving and not self.dead
+
+    @property
+    def turns(self) -> frozenset[str]:
+        """The turns that run in it now."""
+        return frozenset() if self.runner is None else frozenset(self.runner.turns)
 
     async def step(self) -> None:
         """The process may end here, or stand still."""
@@ -179,9 +177,8 @@ class SimulatedTurnNode:
         tools = cast("ToolHost", PlayedToolHost(PlayedSurface(builtins)))
         budgeting = open_budgets(ground, lambda: shared.company().organization, clock, ids, self._stack)
         epochs = _Epochs(shared, self)
-        self.runner = _WatchedRunner(
-            epochs, asks, _WatchedMeters(budgeting.meters, shared.charges), shared.outside, self.owner
-        )
+        self.steering = Steering(self.queue, lambda: 0, clock, ids)
+        self.runner = _WatchedRunner(epochs, asks, budgeting.meters, self.steering, shared.outside, self.owner)
         self._status = NodeStatusSource(
             in_flight=lambda: 0 if self.runner is None else self.runner.in_flight,
             posture=ServingPosture(),
@@ -225,6 +222,14 @@ class SimulatedTurnNode:
         await self._stack.aclose()
         await self.queue.close()
 
+    async def steer(self, turn_id: str, note_id: str) -> None:
+        """Somebody tells a turn of this process something, and may hear that it is taken."""
+        assert self.steering is not None
+        with suppress(CrewletError):
+            steered = await self.steering.steer(turn_id, f"mind {note_id}", by="operator:ann", note_id=note_id)
+            if steered.outcome is SteerOutcome.ACCEPTED:
+                self._shared.outside.accepted_notes[note_id] = turn_id
+
     async def ceilings_changed(self) -> None:
         """Another document is in force."""
         if self.parts is not None:
@@ -265,12 +270,19 @@ class _Epochs:
 
 
 class _WatchedRunner(TurnRunner):
-    """Says which turn runs, and finds two of one seat at once."""
+    """Says which turn runs, and finds two of one seat at once. ``turns`` are those that run now."""
 
     def __init__(
-        self, epoch: Callable[[], CompanyEpoch], asks: A2aService, meters: TurnMeters, outside: Outside, owner: str
+        self,
+        epoch: Callable[[], CompanyEpoch],
+        asks: A2aService,
+        meters: TurnMeters,
+        steering: Steering,
+        outside: Outside,
+        owner: str,
     ) -> None:
-        super().__init__(epoch, asks, meters)
+        super().__init__(epoch, asks, meters, steering)
+        self.turns: set[str] = set()
         self._outside = outside
         self._owner = owner
         self._seats: dict[str, int] = {}
@@ -282,44 +294,10 @@ class _WatchedRunner(TurnRunner):
             self._outside.findings.add("one turn", f"{self._owner} runs two turns of {handle} at epoch {fence.epoch}")
         self._seats[handle] = fence.epoch
         self._outside.begins(journal.turn_id, trigger)
+        self.turns.add(journal.turn_id)
         try:
             return await super().run(trigger, fence, journal, tools)
         finally:
+            self.turns.discard(journal.turn_id)
             if self._seats.get(handle) == fence.epoch:
                 del self._seats[handle]
-
-
-class _WatchedMeters(TurnMeters):
-    """Keeps which charges came back."""
-
-    def __init__(self, meters: TurnMeters, charges: Charges) -> None:  # the meters' own parts are theirs
-        self._meters = meters
-        self._charges = charges
-
-    def meter(self, company: Organization, handle: str) -> Meter:
-        """The meter of a turn that begins now."""
-        return _WatchedMeter(self._meters.meter(company, handle), self._charges)
-
-    def ended(self, turn_id: str, agent_id: str) -> None:
-        """The turn is over."""
-        self._meters.ended(turn_id, agent_id)
-
-
-class _WatchedMeter:
-    def __init__(self, meter: Meter, charges: Charges) -> None:
-        self._meter = meter
-        self._charges = charges
-
-    async def admit(self) -> None:
-        await self._meter.admit()
-
-    async def remaining(self) -> int | None:
-        return await self._meter.remaining()
-
-    async def charge(self, spent: Spent, check: Callable[[], None]) -> None:
-        try:
-            await self._meter.charge(spent, check)
-        except BudgetExhausted:
-            self._charges.known.add((spent.lane, spent.number))
-            raise
-        self._charges.known.add((spent.lane, spent.number))

@@ -40,7 +40,8 @@ class KnownTurn:
 class Outside:
     """``asked_for`` are the conversations in which a call with a token was asked for, ``effects`` who made it.
 
-    ``model_is_away``: nobody answers; ``epochs`` are the highest under which each seat has acted.
+    ``model_is_away``: nobody answers; ``epochs`` are the highest under which each seat has acted. ``accepted_notes`` are
+    those whose sender was told that the turn takes them, each with its turn.
     """
 
     findings: Findings
@@ -52,6 +53,7 @@ class Outside:
     acted_turns: set[str] = field(default_factory=set[str])
     turns: dict[str, KnownTurn] = field(default_factory=dict[str, KnownTurn])
     happened: Counter[str] = field(default_factory=Counter[str])
+    accepted_notes: dict[str, str] = field(default_factory=dict[str, str])
 
     def acted(self, token: str, context: CallContext, owner: str, *, idempotent: bool) -> None:
         """A tool did what it does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import Final
 
 from crewlet import topics
@@ -11,7 +12,7 @@ from crewlet.backends.memory.log import Piece
 from crewlet.backends.memory.queue_mail import Burial
 from crewlet.base.clock import Clock
 from crewlet.events import Event, decode
-from crewlet.events.types import AgentTurnCompleted, TurnTriggerSkipped
+from crewlet.events.types import AgentTurnCompleted, AgentTurnSteered, TurnTriggerSkipped
 from crewlet.inbox.journal_entries import Ended, Opened, Replied, Resumed, decode_entry
 from crewlet.testing.turn_simulation.plan import HANDLES
 from crewlet.testing.turn_simulation.rules import Findings
@@ -21,15 +22,20 @@ __all__ = ["KeptReply", "WatchedBroker", "WatchedLog"]
 _INBOXES: Final = {topics.agent_inbox(handle): handle for handle in HANDLES}
 _ENDED: Final = topics.event_topic(AgentTurnCompleted.event_type)
 _SKIPPED: Final = topics.event_topic(TurnTriggerSkipped.event_type)
+_STEERED: Final = topics.event_topic(AgentTurnSteered.event_type)
 
 
 class WatchedBroker(MemoryBroker):
-    """``triggers`` are those that reached an inbox, by seat and id; ``completed`` and ``skipped`` what was told."""
+    """``triggers`` are those that reached an inbox, by seat and id; ``completed`` and ``skipped`` what was told.
+
+    ``steered`` are the ids of the events that say what became of a note.
+    """
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
         self.triggers: dict[tuple[str, str], Event] = {}
         self.completed: dict[str, AgentTurnCompleted] = {}
+        self.steered: defaultdict[str, set[str]] = defaultdict(set[str])
         self.skipped: defaultdict[tuple[str, str], list[TurnTriggerSkipped]] = defaultdict(list[TurnTriggerSkipped])
 
     def store(self, topic: str, payload: bytes, *, message_id: str = "", burial: Burial | None = None) -> None:
@@ -38,23 +44,23 @@ class WatchedBroker(MemoryBroker):
         if topic in _INBOXES:
             event = decode(payload)
             self.triggers.setdefault((_INBOXES[topic], event.id), event)
-        elif topic in (_ENDED, _SKIPPED):
-            body = decode(payload).data
+        elif topic in (_ENDED, _SKIPPED, _STEERED):
+            event = decode(payload)
+            body = event.data
             if isinstance(body, AgentTurnCompleted):
                 self.completed[body.turn_id] = body
             elif isinstance(body, TurnTriggerSkipped):
                 self.skipped[body.agent_handle, body.trigger_id].append(body)
+            elif isinstance(body, AgentTurnSteered):
+                self.steered[body.note_id].add(event.id)
 
 
+@dataclass(frozen=True, slots=True)
 class KeptReply:
-    """A reply on record: what it cost, and whether one of its own turn came after it."""
+    """A reply on record: whose, and what it cost."""
 
-    __slots__ = ("followed", "handle", "tokens")
-
-    def __init__(self, handle: str, tokens: int) -> None:
-        self.handle = handle
-        self.tokens = tokens
-        self.followed = False
+    handle: str
+    tokens: int
 
 
 class WatchedLog(MemoryLogStream):
@@ -85,11 +91,7 @@ class WatchedLog(MemoryLogStream):
             case Replied(number=number, reply=reply) if seat in self._open:
                 turn_id = self._open[seat]
                 kept = KeptReply(seat, reply.input_tokens + reply.output_tokens)
-                known = self.replies.setdefault((turn_id, number), kept)
-                if known.tokens != kept.tokens:
+                if self.replies.setdefault((turn_id, number), kept) != kept:
                     self._findings.add("counters", f"turn {turn_id} has two replies of number {number}")
-                for other, before in self.replies.items():
-                    if other[0] == turn_id and other[1] < number:
-                        before.followed = True
             case _:
                 pass

@@ -19,6 +19,7 @@ Rule = Literal[
     "digest",
     "answers",
     "asks",
+    "notes",
     "whole",
     "rest",
 ]
@@ -34,6 +35,7 @@ RULES: dict[Rule, str] = {
     "digest": "a merged trigger holds each of its events once, and says each of them",
     "answers": "what is owed an answer is answered by one turn at most",
     "asks": "an ask that was worked is answered",
+    "notes": "a note that was taken is read by a round, or said to have come too late; said once",
     "whole": "no loop, no turn and no delivery fails for a fault of the engine's own",
     "rest": "a company that is well works off its mail in time",
 }

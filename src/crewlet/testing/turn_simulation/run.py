@@ -70,10 +70,10 @@ class _Day:
         run.happened = self._troubles.happened + world.outside.happened
         run.happened["resumed"] = sum(world.log.resumed.values())
         run.happened["dead letters"] = self._settled.letters
-        run.happened["dead letters unheard"] = self._settled.unheard
         run.happened["skipped"] = self._settled.skipped
         run.happened["replies"] = len(world.log.replies)
-        run.happened["replies uncounted"] = self._settled.uncounted
+        run.happened["dead letters unheard"] = self._settled.unheard
+        run.happened["charges uncounted"] = len(self._reports.said.get("turn_charge_uncounted", ()))
         run.happened["killed"] = sum(node.dead and not node.leaving for node in world.nodes)
         run.story, run.triggers = self._troubles.story, len(world.broker.triggers)
         run.virtual_s = world.clock.elapsed_s()

@@ -17,22 +17,17 @@ from crewlet.testing.turn_simulation.world import TurnWorld
 
 __all__ = ["SettledCompany"]
 
-_BY_THE_BROKER = "never settled"
-_UNHEARD = "the haul was stopped before its turn came"
-"""No handler saw that delivery: what a seat was not handed it cannot give up."""
+_UNHEARD = ("never settled", "the haul was stopped before its turn came")
+"""What is said of a last delivery that no handler speaks for."""
 
 
 class SettledCompany:
-    """Holds what is left to the rules. ``uncounted`` are the replies whose charge died with their process.
-
-    ``unheard`` are the dead letters of which no seat was handed the last delivery.
-    """
+    """Holds what is left to the rules."""
 
     def __init__(self, world: TurnWorld, reports: Reports) -> None:
         self._world = world
         self._reports = reports
         self._view = MailView(world.broker)
-        self.uncounted = 0
         self.letters = 0
         self.unheard = 0
         self.skipped = 0
@@ -49,6 +44,7 @@ class SettledCompany:
         self._check_answers()
         self._check_asks()
         self._check_counters()
+        self._check_notes()
         for broken in (*self._reports.broken(), *self._world.failed()):
             self._found("whole", broken)
 
@@ -74,9 +70,8 @@ class SettledCompany:
                     self._found("ledger", f"{event_id} of {handle} is gone, and the ledger does not have it")
             if letter is not None and not recorded:
                 self.letters += 1
-                self.unheard += _UNHEARD in letter.reason
-                silent = not any(each.abandoned for each in said) and _UNHEARD not in letter.reason
-                if silent and not letter.reason.startswith(_BY_THE_BROKER) and handle not in untold:
+                self.unheard += any(why in letter.reason for why in _UNHEARD)
+                if not any(each.abandoned for each in said) and handle not in untold:
                     self._found(
                         "said", f"{event_id} of {handle} is a dead letter ({letter.reason}), and nobody said so"
                     )
@@ -126,6 +121,16 @@ class SettledCompany:
         completed = self._world.broker.completed
         return any(completed[turn_id].asks for turn_id in self._turns_of(handle, event_id) if turn_id in completed)
 
+    def _check_notes(self) -> None:
+        """Who was told that his note is taken hears which round read it, or that none did; once, whoever says it."""
+        lost = self._reports.named("phase_telemetry_publish_failed", "turn")
+        lost_by = self._reports.named("agent_turn_steered_lost", "seat")
+        for note_id, turn_id in self._world.outside.accepted_notes.items():
+            told = self._world.broker.steered.get(note_id, set())
+            excused = turn_id in lost or self._world.outside.turns[turn_id].handle in lost_by
+            if len(told) != 1 and not (excused and not told):
+                self._found("notes", f"what became of {note_id} to turn {turn_id} is told {len(told)} times")
+
     def _check_counters(self) -> None:
         organization = self._world.company.organization
         for handle in HANDLES:
@@ -135,16 +140,11 @@ class SettledCompany:
         self._check_counter("org", {*HANDLES})
 
     def _check_counter(self, scope: str, handles: set[str]) -> None:
-        """Between what was surely counted and all that is on record; the difference is each turn's last reply."""
         record = self._world.buckets[BUDGETS.name].live(scope_key(scope))
         counted = 0 if record is None else decode_record(BudgetRecord, record.value).month.used
-        replies = {key: kept for key, kept in self._world.log.replies.items() if kept.handle in handles}
-        all_of_it = sum(kept.tokens for kept in replies.values())
-        unsure = {key: kept for key, kept in replies.items() if key not in self._world.charges.known and kept.tokens}
-        open_ended = sum(kept.tokens for kept in unsure.values() if not kept.followed)
-        self.uncounted += sum(not kept.followed for kept in unsure.values())
-        if not all_of_it - open_ended <= counted <= all_of_it:
-            self._found("counters", f"{scope} counts {counted} of {all_of_it}, {open_ended} perhaps uncounted")
+        all_of_it = sum(kept.tokens for kept in self._world.log.replies.values() if kept.handle in handles)
+        if counted != all_of_it:
+            self._found("counters", f"{scope} counts {counted} of {all_of_it}")
 
     def _recorded(self, handle: str, key: str) -> bool:
         return self._world.buckets[LEDGER.name].live(f"{key_token(handle)}.{key_token(key)}") is not None

@@ -34,6 +34,7 @@ class Troubles:
         self._kinds: tuple[tuple[Callable[[], Awaitable[None]], int], ...] = (
             (self._burst, 10),
             (self._again, 2),
+            (self._steer, 3),
             (self._dies_at_a_step, 7),
             (self._leaves, 3),
             (self._joins, 3),
@@ -101,6 +102,25 @@ class Troubles:
     async def _again(self) -> None:
         if await self._traffic.again():
             self._tell("the same again")
+
+    async def _steer(self) -> None:
+        await self._traffic.burst()
+        for _ in range(3):
+            self._later(self._chance.uniform(0.5, 20.0), self._note)
+
+    def _note(self) -> None:
+        """Somebody tells a turn something, if one runs just now; often its process ends soon after."""
+        running = [node for node in self._world.serving() if not node.process.stands_still and node.turns]
+        if not running:
+            return
+        node = self._chance.choice(running)
+        turn_id = self._chance.choice(sorted(node.turns))
+        note_id = f"note-{self.happened['note']}"
+        self._tell("note", f"to {turn_id} on {node.owner}")
+        node.process.run(node.steer(turn_id, note_id))
+        if self._chance.random() < 0.4 and not node.steps_left:  # noqa: PLR2004 - often enough in the middle of it
+            node.steps_left = self._chance.randint(1, 60)
+            self._later(self._chance.uniform(1.0, 30.0), partial(self._replaced, node))
 
     async def _dies_at_a_step(self) -> None:
         if (node := self._any()) is not None:

@@ -17,7 +17,7 @@ from crewlet.org import TokenBudget
 from crewlet.queue import QueueConfig, mailboxes_of
 from crewlet.testing.fleet_simulation.clocks import NodeClock
 from crewlet.testing.played_sources import PlayedBoard, PlayedChat
-from crewlet.testing.turn_simulation.node import Charges, Shared, SimulatedTurnNode
+from crewlet.testing.turn_simulation.node import Shared, SimulatedTurnNode
 from crewlet.testing.turn_simulation.outside import Outside
 from crewlet.testing.turn_simulation.plan import HANDLES, TurnPlan, company_source
 from crewlet.testing.turn_simulation.record import WatchedBroker, WatchedLog
@@ -43,7 +43,6 @@ class TurnWorld:
         self.outside = Outside(self.findings)
         self.broker = WatchedBroker(self.clock)
         self.log = WatchedLog(self.clock, self.findings)
-        self.charges = Charges(set())
         slots = (leases_slot(plan.ttl_s), DUTIES, EPOCHS, POSITIONS, LEDGER, BUDGETS, CHANNELS)
         self.buckets = {slot.name: MemoryBucket(slot, self.clock) for slot in slots}
         self.company = company_source()
@@ -60,7 +59,6 @@ class TurnWorld:
             buckets=self.buckets,
             sources=self.sources,
             outside=self.outside,
-            charges=self.charges,
             config=self.config,
             ttl_s=plan.ttl_s,
             company=lambda: self.company,
