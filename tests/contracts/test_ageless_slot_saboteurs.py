@@ -15,6 +15,7 @@ from crewlet.testing.contracts.record_on_memory import MemoryRecords
 from crewlet.testing.contracts.slot_channels import ChannelPromises
 from crewlet.testing.contracts.slot_mailboxes import MailboxPromises
 from crewlet.testing.contracts.slot_objects import ObjectPromises
+from crewlet.testing.contracts.slot_onboardings import OnboardingPromises
 from crewlet.testing.contracts.slot_sandbox_runs import SandboxRunPromises
 from crewlet.testing.contracts.slot_seat_pauses import SeatPausePromises
 from crewlet.testing.saboteurs.ageless_slots import AGELESS_SLOT_SABOTEURS
@@ -33,6 +34,7 @@ UNPLANTED: dict[Callable[..., Awaitable[None]], str] = {
     MailboxPromises.test_no_clock_takes_a_record: "as above",
     ChannelPromises.test_no_clock_closes_an_ask_or_takes_its_record: "as above",
     SeatPausePromises.test_no_clock_lifts_a_pause: "as above",
+    OnboardingPromises.test_no_clock_takes_a_mark: "as above",
 }
 """The promises that no saboteur breaks, and why."""
 

@@ -107,7 +107,7 @@ POSITIONS: Final = Slot(
     "positions",
     None,
     "a position that expired would read as a node that needs nothing",
-    ("position", "pin", "backup", "floor", "capacity", "admission", "restart", "seat_pause"),
+    ("position", "pin", "backup", "floor", "capacity", "admission", "restart", "seat_pause", "onboarding"),
 )
 
 SLOTS: Final = (

@@ -1,5 +1,6 @@
 """The company document, and the organisation derived from it: pure, without files, clocks or environment."""
 
+from crewlet.org.chain_above import chain_hash, managers_above, units_around
 from crewlet.org.credentials import credential_in_url
 from crewlet.org.document import CompanyDocument
 from crewlet.org.document_part import NOT_SUPPORTED_YET, DocumentPart, Later, Required, Texts, refused
@@ -53,17 +54,20 @@ __all__ = [
     "UnitKey",
     "WorkerTemplate",
     "agent_id_for",
+    "chain_hash",
     "company_problems",
     "credential_in_url",
     "is_handle",
     "is_whole_reference",
     "malformed_reference",
+    "managers_above",
     "mint",
     "model_chain",
     "organize",
     "output_problems",
     "refused",
     "skipped_models",
+    "units_around",
     "variable_names",
     "with_values",
 ]

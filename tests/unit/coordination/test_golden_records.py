@@ -28,6 +28,7 @@ from crewlet.coordination import (
     NodePosition,
     NodeStatus,
     ObjectBackend,
+    OnboardingMark,
     Pin,
     PublishedFloor,
     RateWindow,
@@ -211,6 +212,13 @@ RECORDS: dict[str, SharedRecord] = {
         node="node-0", operation_id="o1", incarnation="node-0:9f3c1e70", restarted_at=AT
     ),
     "seat_pause": SeatPause(handle="cto", by="ada", at=AT, by_seat="ceo", reason="too chatty", stop_running=True),
+    "onboarding_mark": OnboardingMark(
+        agent_id="0b9f6ad2-0000-5000-8000-000000000001",
+        chain_hash="9c56cc51b374c3ba",
+        marked_at=AT,
+        claimed_by="t2",
+        claimed_until=AT + timedelta(minutes=15),
+    ),
 }
 
 

@@ -30,6 +30,7 @@ from crewlet.coordination.records.ledger import Completion, Ledger
 from crewlet.coordination.records.mailboxes import Mailboxes, SeatMailbox
 from crewlet.coordination.records.node_status import NodeStatus, NodeStatuses
 from crewlet.coordination.records.objects import CollectorReport, ObjectBackend, Objects
+from crewlet.coordination.records.onboardings import OnboardingClaim, OnboardingMark, Onboardings
 from crewlet.coordination.records.positions import (
     Admission,
     BackupCoverage,
@@ -98,6 +99,9 @@ __all__ = [
     "NodeStatuses",
     "ObjectBackend",
     "Objects",
+    "OnboardingClaim",
+    "OnboardingMark",
+    "Onboardings",
     "PauseChange",
     "Paused",
     "Period",

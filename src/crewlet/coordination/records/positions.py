@@ -1,6 +1,7 @@
 """What the state log may delete, and what may publish to it: seven classes of one bucket, none of which expires (S0).
 
-The eighth, a seat's pause, has a module of its own (``seat_pauses``). No listing mixes classes (C-091).
+Two classes beside them have modules of their own: a seat's pause (``seat_pauses``) and that a seat was onboarded
+(``onboardings``). No listing mixes classes (C-091).
 """
 
 from __future__ import annotations

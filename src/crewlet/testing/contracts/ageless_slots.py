@@ -8,6 +8,7 @@ from crewlet.testing.contracts.slot_integrations import IntegrationPromises
 from crewlet.testing.contracts.slot_mailboxes import MailboxPromises, RetirementPromises
 from crewlet.testing.contracts.slot_marker_sweep import MarkerSweepPromises
 from crewlet.testing.contracts.slot_objects import ObjectPromises
+from crewlet.testing.contracts.slot_onboardings import OnboardingPromises
 from crewlet.testing.contracts.slot_pause_copy import PauseCopyPromises
 from crewlet.testing.contracts.slot_positions import PositionPromises
 from crewlet.testing.contracts.slot_sandbox_runs import RunFencePromises, SandboxRunPromises
@@ -29,5 +30,6 @@ AGELESS_SLOTS: tuple[type[Contract], ...] = (
     MarkerSweepPromises,
     SeatPausePromises,
     PauseCopyPromises,
+    OnboardingPromises,
 )
 """One suite or more for each of them."""

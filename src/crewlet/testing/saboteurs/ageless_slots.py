@@ -5,6 +5,7 @@ from __future__ import annotations
 from crewlet.testing.saboteurs.fleet_slots import SlotSaboteur
 from crewlet.testing.saboteurs.slot_company_faults import CHANNEL_FAULTS, INTEGRATION_FAULTS, OBJECT_FAULTS
 from crewlet.testing.saboteurs.slot_mailbox_faults import MAILBOX_FAULTS
+from crewlet.testing.saboteurs.slot_onboarding_faults import ONBOARDING_FAULTS
 from crewlet.testing.saboteurs.slot_pause_faults import PAUSE_COPY_FAULTS, PAUSE_FAULTS
 from crewlet.testing.saboteurs.slot_position_faults import POSITION_FAULTS, SWEEP_FAULTS
 from crewlet.testing.saboteurs.slot_run_faults import RUN_FAULTS
@@ -23,5 +24,6 @@ AGELESS_SLOT_SABOTEURS: tuple[type[SlotSaboteur], ...] = (
     *SWEEP_FAULTS,
     *PAUSE_FAULTS,
     *PAUSE_COPY_FAULTS,
+    *ONBOARDING_FAULTS,
 )
 """Each takes the place of a slot in the suite of that slot."""
