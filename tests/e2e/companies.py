@@ -16,8 +16,13 @@ KEYS = {"FIRST_KEY": "sk-first-0123456789abcdef", "SECOND_KEY": "sk-second-01234
 Json = dict[str, Any]
 
 
+WITHOUT_ONBOARDING: Json = {"onboarding_max_tool_rounds": 0}
+
+
 def company(*roles: Json, llm: Json, **fields: object) -> Json:
-    return {"name": "Testers", "providers": {"llm": llm}, "roles": list(roles), **fields}
+    """A company whose real models are asked for work alone, unless ``turn_engine`` says otherwise."""
+    document = {"name": "Testers", "providers": {"llm": llm}, "roles": list(roles)}
+    return {**document, "turn_engine": WITHOUT_ONBOARDING, **fields}
 
 
 def role(handle: str, *llm: str, **fields: object) -> Json:

@@ -112,7 +112,13 @@ class GoingOn:
         worked = await self._parts.ledger.worked(self._handle, ids)
         stopped = self._parts.stopped_since(self._handle, turn.opened.at)
         fate = fate_of(turn, worked=worked, event_ids=ids, stopped=bool(stopped))
-        _log.info("turn_taken_over", seat=self._handle, turn=turn.opened.turn_id, fate=fate.name.lower())
+        _log.info(
+            "turn_taken_over",
+            seat=self._handle,
+            turn=turn.opened.turn_id,
+            fate=fate.name.lower(),
+            **_revisions(turn.opened.revision, self._parts.revision()),
+        )
         journalled = JournalledTurn(self._journal, trigger, TurnId(turn.opened.turn_id), turn)
         spent = [event for event in trigger.events if event.id in turn.opened.spent]
         if fate is Fate.RESUME:
@@ -148,6 +154,12 @@ class GoingOn:
             return None
         shown = ThreadBlock(turn.opened.thread, turn.opened.shown) if turn.opened.thread else None
         return replace(trigger, thread=shown)
+
+
+def _revisions(began_with: str, now: str) -> dict[str, str]:
+    """The document that a turn began with beside the one in force, where they are known to differ."""
+    differ = began_with and now and began_with != now
+    return {"revision": began_with, "revision_now": now} if differ else {}
 
 
 def _outcome_of(fate: Fate, turn: LastTurn, stopped: str) -> TurnOutcome:

@@ -85,6 +85,7 @@ class SeatInboxParts:
     how a person stopped what the seat ran since then, empty where nobody did. ``holds`` and
     ``park`` say it too, and hold the inbox meanwhile; the park also says what becomes of a turn whose budget ran out.
     ``ended`` is told, by seat and id, of each turn whose end is on record: from then on nobody goes on with it.
+    ``revision`` names the company's document in force.
     """
 
     admission: Admission
@@ -98,6 +99,7 @@ class SeatInboxParts:
     run_turn: RunTurn
     settle: Settle
     ended: Callable[[str, str], None] = lambda _handle, _turn_id: None
+    revision: Callable[[], str] = lambda: ""
     publish: Publish
     charge: Charge = _uncharged
     sources: Sources = field(default_factory=Sources)

@@ -11,6 +11,7 @@ from crewlet.base.clock import Clock
 from crewlet.config import models_without_keys
 from crewlet.llm import Models, OnBench, build_models
 from crewlet.node.company_parts import CompanySource, provider_configs, shared_server_specs, turn_config
+from crewlet.node.fleet_company import revision_of
 from crewlet.node.turn_runner import CompanyEpoch
 from crewlet.org import Organization
 from crewlet.turns import TurnConfig, TurnEngine
@@ -70,7 +71,8 @@ def built_company(
 ) -> BuiltCompany:
     """The company whose models these are."""
     engine = new_engine(turn_config(source.organization))
-    return BuiltCompany(source, CompanyEpoch(source.organization, built.models, built.skipped, engine))
+    revision = revision_of(source.document)
+    return BuiltCompany(source, CompanyEpoch(source.organization, built.models, built.skipped, engine, revision))
 
 
 def company_models(source: CompanySource, clock: Clock, on_bench: OnBench) -> CompanyModels:

@@ -56,8 +56,10 @@ def turn_config(organization: Organization) -> TurnConfig:
         max_iterations=bounds.max_iterations,
         max_tool_rounds=bounds.max_tool_rounds,
         delegation_depth_limit=bounds.delegation_depth_limit,
+        onboarding_max_tool_rounds=bounds.onboarding_max_tool_rounds,
         extension_enabled=bounds.extension_enabled,
         execute_max_tool_rounds_ceiling=bounds.execute_max_tool_rounds_ceiling,
+        onboarding_max_tool_rounds_ceiling=bounds.onboarding_max_tool_rounds_ceiling,
         extension_round_step=bounds.extension_round_step,
         delegation=DelegationConfig(
             max_parallel=workers.max_parallel,

@@ -28,6 +28,7 @@ from crewlet.coordination import (
     KvLeases,
     Leases,
     Mailboxes,
+    Onboardings,
     RateValve,
     SeatPauses,
 )
@@ -49,6 +50,7 @@ from crewlet.node.liveness import Liveness
 from crewlet.node.mailboxes import ensure_mailboxes
 from crewlet.node.node_status import NodeStatusSource
 from crewlet.node.pause_control import SeatPauseControl
+from crewlet.node.seat_onboarding import SeatOnboardings
 from crewlet.node.seat_parts import SeatsWith, assemble_seats
 from crewlet.node.seat_pausing import SeatPausing
 from crewlet.node.shared_tools import start_shared_tools
@@ -171,7 +173,8 @@ async def assemble(
     stack.push_async_callback(tasks.close)
     budgeting = open_budgets(ground, in_force.organization, around.clock, around.ids, stack)
     steering = Steering(ground.queue, lambda: len(host.nodes()) - 1, around.clock, around.ids)
-    runner = TurnRunner(in_force.epoch, asks, budgeting.meters, steering)
+    onboardings = SeatOnboardings(Onboardings(ground.stores[POSITIONS.name], around.clock))
+    runner = TurnRunner(in_force.epoch, asks, budgeting.meters, steering, onboardings)
     registry = Mailboxes(ground.stores[MAILBOXES.name])
 
     async def mailboxes_ensured() -> None:

@@ -144,6 +144,7 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
             settle=given.runner.settle,
             charge=given.runner.charge,
             ended=given.runner.ended,
+            revision=lambda: given.epoch().revision,
             publish=ground.writes.publish,
             sources=given.sources,
             clock=given.clock,

@@ -13,6 +13,7 @@ from crewlet.base.fence import Fence
 from crewlet.inbox import Decision, RecordedCharge, Trigger, TurnJournal, TurnOutcome
 from crewlet.llm import Models
 from crewlet.node.colleagues import CompanyLines, company_brief, seat_brief, worker_briefs
+from crewlet.node.seat_onboarding import SeatOnboardings
 from crewlet.node.steering import Steering
 from crewlet.node.turn_meter import TurnMeters
 from crewlet.org import Organization, Phase
@@ -27,13 +28,15 @@ __all__ = ["CompanyEpoch", "TurnRunner"]
 class CompanyEpoch:
     """A company and what was built for it; a turn pins one at its start and reads only that.
 
-    ``skipped`` are the entries of its models that are left out for want of a key.
+    ``skipped`` are the entries of its models that are left out for want of a key, ``revision`` is what its document
+    is called.
     """
 
     organization: Organization
     models: Models
     skipped: frozenset[str]
     engine: TurnEngine
+    revision: str = ""
     _lines: CompanyLines = field(init=False)
 
     def __post_init__(self) -> None:
@@ -51,16 +54,21 @@ class CompanyEpoch:
             executor=self.models.for_chain(chain(seat, Phase.EXECUTE, skipped=self.skipped)),
             reviewer=self.models.for_chain(chain(seat, Phase.REVIEW, skipped=self.skipped)),
             judge=self.models.for_chain(chain(seat, Phase.JUDGE, skipped=self.skipped)),
+            onboarder=self.models.for_chain(chain(seat, Phase.ONBOARDING, skipped=self.skipped)),
             subagent=self.models.for_chain(chain(seat, Phase.SUBAGENT, skipped=self.skipped)),
             workers={brief.name: brief for brief in worker_briefs(self.organization, seat, self.models.keys)},
             model_keys=self.models.keys,
             model_named=lambda key: self.models.for_chain([key]),
             tools=tools,
+            revision=self.revision,
         )
 
 
 class TurnRunner:
-    """Counts the turns of this node while they run. Without ``meters`` nothing counts their tokens."""
+    """Counts the turns of this node while they run. Without ``meters`` nothing counts their tokens.
+
+    Without ``onboardings`` no seat is onboarded.
+    """
 
     def __init__(
         self,
@@ -68,11 +76,13 @@ class TurnRunner:
         asks: A2aService,
         meters: TurnMeters | None = None,
         steering: Steering | None = None,
+        onboardings: SeatOnboardings | None = None,
     ) -> None:
         self._epoch = epoch
         self._asks = asks
         self._meters = meters
         self._steering = steering
+        self._onboardings = onboardings
         self._running: Counter[CompanyEpoch] = Counter()
         self._one_ended = asyncio.Event()
 
@@ -99,6 +109,8 @@ class TurnRunner:
             raise Unavailable(f"{trigger.handle} is no agent seat of the company any more")
         if self._meters is not None:
             setup = replace(setup, meter=self._meters.meter(epoch.organization, trigger.handle))
+        if self._onboardings is not None:
+            setup = replace(setup, onboarding=self._onboardings.of(epoch.organization, trigger.handle))
         if self._steering is not None:
             setup = replace(setup, notes=self._steering.open(journal.turn_id, journal.noted))
         self._running[epoch] += 1

@@ -21,7 +21,8 @@ class TurnEngineDocument(DocumentPart):
     """Model calls of one execution."""
     delegation_depth_limit: Annotated[int, Field(ge=0)] = 3
     """How many colleagues deep an ask may lead to another."""
-    onboarding_max_tool_rounds: Annotated[object, Later(10)] = 10
+    onboarding_max_tool_rounds: Annotated[int, Field(ge=0)] = 10
+    """Model calls that an agent may look around with before its first work at its place in the company; 0: none."""
     sandbox_min_budget_tokens: Annotated[object, Later(2000)] = 2000
     extension_enabled: bool = True
     """Whether an execution that is out of model calls and still at work may be granted more, by a model that judges."""
@@ -29,7 +30,8 @@ class TurnEngineDocument(DocumentPart):
     """The most model calls that one execution may come to so. Not above ``max_tool_rounds``: none is granted."""
     extension_round_step: Annotated[int, Field(ge=1)] = 8
     """The most model calls that are granted at once."""
-    onboarding_max_tool_rounds_ceiling: Annotated[object, Later(20)] = 20
+    onboarding_max_tool_rounds_ceiling: Annotated[int, Field(ge=1)] = 20
+    """The most model calls that looking around may come to, granted likewise."""
     delegation: DelegationDocument = DelegationDocument()
     """How much an agent may hand to workers."""
     conversation_session: Annotated[object, Later()] = None

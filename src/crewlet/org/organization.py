@@ -20,13 +20,18 @@ __all__ = ["NotificationLimits", "Organization", "TurnLimits"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnLimits:
-    """How far a turn may go: executions, model calls of one execution and what a judge may add, asks within asks."""
+    """How far a turn may go: executions, model calls of one execution and what a judge may add, asks within asks.
+
+    ``onboarding_max_tool_rounds`` are the model calls of an onboarding, 0 for none.
+    """
 
     max_iterations: int
     max_tool_rounds: int
     delegation_depth_limit: int
+    onboarding_max_tool_rounds: int
     extension_enabled: bool
     execute_max_tool_rounds_ceiling: int
+    onboarding_max_tool_rounds_ceiling: int
     extension_round_step: int
 
 

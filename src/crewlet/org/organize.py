@@ -52,8 +52,10 @@ def organize(document: CompanyDocument) -> Organization:
             max_iterations=engine.max_iterations,
             max_tool_rounds=engine.max_tool_rounds,
             delegation_depth_limit=engine.delegation_depth_limit,
+            onboarding_max_tool_rounds=engine.onboarding_max_tool_rounds,
             extension_enabled=engine.extension_enabled,
             execute_max_tool_rounds_ceiling=engine.execute_max_tool_rounds_ceiling,
+            onboarding_max_tool_rounds_ceiling=engine.onboarding_max_tool_rounds_ceiling,
             extension_round_step=engine.extension_round_step,
         ),
         notifications=NotificationLimits(

@@ -4,6 +4,7 @@ from crewlet.turns.config import DelegationConfig, TurnConfig
 from crewlet.turns.engine import TurnEngine
 from crewlet.turns.meter import BudgetExhausted, Meter, NoMeter, RefusedWindow, Spent
 from crewlet.turns.notes import Keep, NoteBox
+from crewlet.turns.onboarding_marks import NeverDue, OnboardingMarks
 from crewlet.turns.setup import CompanyBrief, SeatBrief, ToolSurface, TurnSetup, WorkerBrief
 
 __all__ = [
@@ -12,8 +13,10 @@ __all__ = [
     "DelegationConfig",
     "Keep",
     "Meter",
+    "NeverDue",
     "NoMeter",
     "NoteBox",
+    "OnboardingMarks",
     "RefusedWindow",
     "SeatBrief",
     "Spent",

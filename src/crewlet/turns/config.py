@@ -25,14 +25,19 @@ class DelegationConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnConfig:
-    """The bounds of a turn. A delegation depth at ``delegation_depth_limit`` runs no phase at all."""
+    """The bounds of a turn. A delegation depth at ``delegation_depth_limit`` runs no phase at all.
+
+    With ``onboarding_max_tool_rounds`` at 0 no onboarding begins.
+    """
 
     max_iterations: int = 3
     max_tool_rounds: int = 24
     review_max_rounds: int = 4
     delegation_depth_limit: int = 3
+    onboarding_max_tool_rounds: int = 10
     extension_enabled: bool = True
     execute_max_tool_rounds_ceiling: int = 48
+    onboarding_max_tool_rounds_ceiling: int = 20
     extension_round_step: int = 8
     delegation: DelegationConfig = field(default_factory=DelegationConfig)
     correctives_max: int = limits.FINISHING_CORRECTIVES_MAX

@@ -1,9 +1,13 @@
-"""The work of one turn: execute, review, and again while the review sends it back and no guard objects."""
+"""The work of one turn: execute, review, and again while the review sends it back and no guard objects.
+
+A seat that is new at its place in the company is onboarded first.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from crewlet.base.errors import CrewletError
 from crewlet.events.types import TurnGuardBreach
 from crewlet.inbox import Decision, Opening, Reply
 from crewlet.tools import Tool
@@ -12,6 +16,7 @@ from crewlet.turns.builtin_submit_review import ReviewDecision, SubmitReview
 from crewlet.turns.builtin_submit_work import SubmitWork, WorkOutcome, WorkSubmission
 from crewlet.turns.builtin_tool_discovery import ActivateTool, ListServerTools
 from crewlet.turns.delivery import claim_problem, obligation_of, undelivered
+from crewlet.turns.onboarding import ONBOARDING, Onboarding
 from crewlet.turns.phase import Phase, PhaseEnd
 from crewlet.turns.phase_plan import Extension, PhasePlan
 from crewlet.turns.phase_record import PhaseClosing, PhaseRecord
@@ -32,12 +37,13 @@ REVIEW = "review"
 
 
 class Iterations:
-    """Runs the phases of one turn in its scope, on prompts that are frozen when it is made."""
+    """Runs the phases of one turn in its scope, on prompts that are frozen when it opens."""
 
     def __init__(self, scope: TurnScope, setup: TurnSetup) -> None:
         self._scope = scope
         self._setup = setup
-        self._prompts: Mapping[str, str] = {EXECUTE: executor_system(setup), REVIEW: reviewer_system(setup)}
+        self._onboarding = Onboarding(scope, setup)
+        self._prompts: Mapping[str, str] = {}
         self._owed = obligation_of(scope.trigger, setup.tools)
         self._prior: list[PriorIteration] = []
 
@@ -48,8 +54,10 @@ class Iterations:
         if depth >= config.delegation_depth_limit:
             breach = Breach("depth_cap", f"this ask is {depth} deep, the limit is {config.delegation_depth_limit}")
             return await self._breached(breach)
-        opened = await self._scope.journal.open(Opening(prompts=self._prompts, owes=self._owed.surface))
+        opened = await self._open()
         self._prompts, self._owed = opened.prompts, self._owed.at(opened.owes)
+        if opened.onboarding:
+            await self._onboarding.run(opened.onboarding, opened.prompts[ONBOARDING])
         while True:
             try:
                 iterated = await self._iterate(len(self._prior) + 1)
@@ -61,6 +69,22 @@ class Iterations:
             breach = guard_after(self._prior, max_iterations=config.max_iterations)
             if breach is not None:
                 return await self._breached(breach, artifact=iterated.submission.summary)
+
+    async def _open(self) -> Opening:
+        """Fix what the turn works with, and whether it begins with an onboarding, for whoever goes on with it."""
+        scope, setup = self._scope, self._setup
+        place = "" if scope.journal.resumed else await self._onboarding.due()
+        prompts = {EXECUTE: executor_system(setup, onboarding=bool(place)), REVIEW: reviewer_system(setup)}
+        if place:
+            prompts[ONBOARDING] = self._onboarding.system()
+        try:
+            return await scope.journal.open(
+                Opening(prompts=prompts, revision=setup.revision, owes=self._owed.surface, onboarding=place)
+            )
+        except CrewletError:
+            if place:
+                await self._onboarding.give_back()
+            raise
 
     async def _iterate(self, iteration: int) -> PriorIteration | TurnEnd:
         self._scope.iterations = iteration

@@ -24,6 +24,7 @@ SYSTEM_KEYS: Final[Mapping[str, str]] = {
     "Your team": "team",
     "Human colleagues": "human_colleagues",
     "Your turn": "your_turn",
+    "Your onboarding": "onboarding_hint",
     "Workers": "workers",
     "Available tools": "available_tools",
     "Your task": "task",

@@ -6,13 +6,22 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from crewlet.inbox import Note
+from crewlet.tools import ServerSummary
+from crewlet.turns.builtin_mark_onboarded import MARK_ONBOARDED
 from crewlet.turns.builtin_submit_review import SUBMIT_REVIEW
 from crewlet.turns.builtin_submit_work import SUBMIT_WORK
 from crewlet.turns.builtin_tool_discovery import ACTIVATE_TOOL, LIST_SERVER_TOOLS
 from crewlet.turns.setup import TurnSetup
 from crewlet.turns.worker_surface import DELEGATE
 
-__all__ = ["corrective", "executor_system", "extension_message", "note_message", "reviewer_system"]
+__all__ = [
+    "corrective",
+    "executor_system",
+    "extension_message",
+    "note_message",
+    "onboarding_system",
+    "reviewer_system",
+]
 
 _YOUR_TURN: Final = f"""\
 You work in turns. Something woke you: the message below says what and who waits for it. Work it with tool calls; text
@@ -30,9 +39,28 @@ what to change, when another round of work can mend it; `failed` with the reason
 needs no action, or a blocker that is named and real, is `done`. Do not send work back over matters of taste."""
 
 
-def executor_system(setup: TurnSetup) -> str:
-    """The executor's system prompt, in its fixed order; the same for every phase of a turn."""
-    return _sections(_executor_sections(setup))
+_ONBOARDING: Final = f"""\
+You are new at this place in the company: new altogether, or what stands above you has changed. Before your first work
+here you look around; nobody waits for you yet, and the work follows by itself. Find out who you answer to and who
+answers to you, what is expected of you, and which of your tools serve that: open the tool servers, read what they hold.
+You can read and change nothing here. End with `{MARK_ONBOARDED}`, once, as soon as you know your way."""
+
+_ONBOARDED: Final = """\
+You are new at this place in the company, and have looked around just before this work. Tools that you activated then
+are callable now."""
+
+
+def executor_system(setup: TurnSetup, *, onboarding: bool = False) -> str:
+    """The executor's system prompt, in its fixed order; the same for every phase of a turn.
+
+    ``onboarding``: the turn begins with one.
+    """
+    return _sections(_executor_sections(setup, onboarding=onboarding))
+
+
+def onboarding_system(setup: TurnSetup, tools: Sequence[str], servers: Sequence[ServerSummary]) -> str:
+    """The system prompt of an onboarding: who the seat is and where, as the executor is told, and what to do now."""
+    return _sections(_onboarding_sections(setup, tools, servers))
 
 
 def reviewer_system(setup: TurnSetup) -> str:
@@ -66,7 +94,27 @@ def extension_message(rounds: int) -> str:
     )
 
 
-def _executor_sections(setup: TurnSetup) -> Iterator[tuple[str, str]]:
+def _executor_sections(setup: TurnSetup, *, onboarding: bool) -> Iterator[tuple[str, str]]:
+    yield from _place_sections(setup)
+    yield "Your turn", _YOUR_TURN
+    yield "Your onboarding", _ONBOARDED if onboarding else ""
+    if setup.subagent is not None:
+        yield "Workers", _bullets([f"{each.name}: {each.description}" for each in setup.workers.values()])
+    delegate = [] if setup.subagent is None else [DELEGATE]
+    builtin = [tool.row.name for tool in setup.tools.builtins()]
+    yield "Available tools", _tools([SUBMIT_WORK, *delegate, *builtin], setup.tools.servers())
+
+
+def _onboarding_sections(
+    setup: TurnSetup, tools: Sequence[str], servers: Sequence[ServerSummary]
+) -> Iterator[tuple[str, str]]:
+    yield from _place_sections(setup)
+    yield "Your onboarding", _ONBOARDING
+    yield "Available tools", _tools(tools, servers)
+
+
+def _place_sections(setup: TurnSetup) -> Iterator[tuple[str, str]]:
+    """Who the seat is, and what is around it."""
     seat, company = setup.seat, setup.company
     manager = f" You report to {seat.manager}." if seat.manager else ""
     yield "Identity", f"You are {seat.name} (`{seat.handle}`) at {company.name}.{manager}\n{seat.goal}".strip()
@@ -79,10 +127,6 @@ def _executor_sections(setup: TurnSetup) -> Iterator[tuple[str, str]]:
     yield "Policies", _bullets(company.policies)
     yield "Your team", _bullets(seat.team)
     yield "Human colleagues", _bullets(seat.human_colleagues)
-    yield "Your turn", _YOUR_TURN
-    if setup.subagent is not None:
-        yield "Workers", _bullets([f"{each.name}: {each.description}" for each in setup.workers.values()])
-    yield "Available tools", _tools(setup)
 
 
 def note_message(note: Note) -> str:
@@ -90,13 +134,11 @@ def note_message(note: Note) -> str:
     return f"A note from {note.by}, sent while you work:\n\n{note.text}"
 
 
-def _tools(setup: TurnSetup) -> str:
-    delegate = [] if setup.subagent is None else [DELEGATE]
-    builtin = [tool.row.name for tool in setup.tools.builtins()]
-    lines = ["Built in: " + ", ".join(f"`{name}`" for name in [SUBMIT_WORK, *delegate, *builtin])]
-    servers = [f"`{each.name}`" + (" (does not serve now)" if each.failed else "") for each in setup.tools.servers()]
-    if servers:
-        lines.append("Tool servers: " + ", ".join(servers))
+def _tools(builtin: Sequence[str], servers: Sequence[ServerSummary]) -> str:
+    lines = ["Built in: " + ", ".join(f"`{name}`" for name in builtin)]
+    named = [f"`{each.name}`" + (" (does not serve now)" if each.failed else "") for each in servers]
+    if named:
+        lines.append("Tool servers: " + ", ".join(named))
         lines.append(
             f"`{LIST_SERVER_TOOLS}` shows what a server offers; `{ACTIVATE_TOOL}` makes one of its tools callable."
         )

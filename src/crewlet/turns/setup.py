@@ -10,6 +10,7 @@ from crewlet.llm import Model
 from crewlet.tools import ServerSummary, Tool, ToolRow
 from crewlet.turns.meter import Meter, NoMeter
 from crewlet.turns.notes import NoteBox
+from crewlet.turns.onboarding_marks import NeverDue, OnboardingMarks
 
 __all__ = ["CompanyBrief", "SeatBrief", "ToolSurface", "TurnSetup", "WorkerBrief"]
 
@@ -82,7 +83,10 @@ def _no_model(key: str) -> Model:
 class TurnSetup:
     """Everything that one turn works with; fixed when the turn begins. Without a judge no phase is granted rounds.
 
-    Without a ``subagent`` nothing is delegated; ``model_named`` makes a model of one of ``model_keys``.
+    Without a ``subagent`` nothing is delegated; ``model_named`` makes a model of one of ``model_keys``. ``onboarder``
+    speaks in an onboarding, which is due as ``onboarding`` says; ``onboarding_tools`` is where tools join it that it
+    has beside its own, such as the one that keeps what was found once agents have a memory. ``revision`` names the
+    company's document.
     """
 
     seat: SeatBrief
@@ -90,6 +94,9 @@ class TurnSetup:
     executor: Model
     reviewer: Model
     judge: Model | None = None
+    onboarder: Model | None = None
+    onboarding: OnboardingMarks = field(default_factory=NeverDue)
+    onboarding_tools: Sequence[Tool] = ()
     subagent: Model | None = None
     workers: Mapping[str, WorkerBrief] = field(default_factory=dict[str, WorkerBrief])
     model_keys: tuple[str, ...] = ()
@@ -97,3 +104,4 @@ class TurnSetup:
     tools: ToolSurface
     meter: Meter = field(default_factory=NoMeter)
     notes: NoteBox = field(default_factory=NoteBox)
+    revision: str = ""

@@ -71,8 +71,11 @@ class TurnScope:
         """The innermost phase that is open."""
         return self.open_phases[-1] if self.open_phases else None
 
-    async def close_phase(self, closing: PhaseClosing) -> None:
-        """Publish the record of the innermost open phase, if any; without its long texts where it is too large."""
+    async def close_phase(self, closing: PhaseClosing, *, is_final: bool = False) -> None:
+        """Publish the record of the innermost open phase, if any; without its long texts where it is too large.
+
+        ``is_final``: whoever goes on with the turn comes to this very end of it, failed or not.
+        """
         if not self.open_phases:
             return
         record = self.open_phases.pop()
@@ -80,7 +83,7 @@ class TurnScope:
             closing, self.events.of_turn, self.summary, duration_ms=self.elapsed_ms(record.started_s)
         )
         # The process may end before anything later is on record; its successor would tell a whole phase again.
-        once = "" if closing.failed else record.plan.path
+        once = "" if closing.failed and not is_final else record.plan.path
         await self.events.tell(completed, record.trace, smaller=lean, once=once)
 
     async def close_phases(self, closing: PhaseClosing) -> None:

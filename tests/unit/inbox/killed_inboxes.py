@@ -104,6 +104,7 @@ async def live_of(seat: Seat, process: Process) -> None:
             ledger=_KillableLedger(Ledger(MemoryRecordStore(seat.bucket), clock), process),
             gate=TurnGate(1),
             run_turn=runner_of(seat.world, process, clock, ids),
+            revision=lambda: seat.world.revision,
             settle=settle,
             publish=publish,
             charge=charge,

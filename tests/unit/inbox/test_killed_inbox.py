@@ -16,7 +16,7 @@ from crewlet.notify import Sources
 from crewlet.testing.played_sources import PlayedChat, chat_message
 from tests.unit.inbox.killed_inboxes import Seat, live_of
 from tests.unit.inbox.wakes import wake
-from tests.unit.turns.killed_turns import Killed, Process
+from tests.unit.turns.killed_turns import Killed, Process, World
 from tests.unit.turns.turn_kit import CountingFence, operator_says
 
 REPLIES = 5
@@ -89,6 +89,20 @@ async def test_killed_again_and_again_without_a_new_reply_it_ends_and_says_that_
     assert {(each.trigger_id, each.turn_id) for each in given_up} == {(operator_says().id, ended.turn_id)}
     assert seat.mail == []
     assert max(seat.world.comments.values(), default=0) <= 1
+
+
+@pytest.mark.parametrize(("now", "said"), [("r2", ("r1", "r2")), ("r1", (None, None)), ("", (None, None))])
+async def test_a_turn_is_taken_over_aloud_where_another_document_is_in_force_than_it_began_with(
+    now: str, said: tuple[str | None, str | None]
+) -> None:
+    with capture_logs() as logs:
+        seat = Seat(World(revision="r1"))
+        await killed_at(16, seat)
+        seat.world.revision = now
+        await live_of(seat, Process())
+
+    (taken,) = [each for each in logs if each["event"] == "turn_taken_over"]
+    assert (taken.get("revision"), taken.get("revision_now")) == said
 
 
 async def test_killed_again_and_again_before_it_acted_it_ends_and_its_mail_comes_back() -> None:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from crewlet.backends.memory import MemoryLog, MemoryLogStream
+from crewlet.backends.memory import MemoryBucket, MemoryLog, MemoryLogStream, MemoryRecordStore
 from crewlet.base.errors import Unavailable
 from crewlet.base.fence import Fence
 from crewlet.base.ids import TurnId
+from crewlet.coordination import POSITIONS, OnboardingClaim, Onboardings
 from crewlet.events import Event, decode
 from crewlet.events.types import AgentPhaseCompleted, AgentTurnCompleted, AgentTurnSteered, ExternalNotification
 from crewlet.inbox import Decision, Note, Reply, RunTurn, Trigger, TurnJournal, TurnOutcome
@@ -19,7 +20,16 @@ from crewlet.inbox.journal_state import LastTurn
 from crewlet.inbox.journalled_turn import JournalledTurn
 from crewlet.inbox.seat_journal import SeatJournal
 from crewlet.inbox.taking_over import Fate, fate_of
-from crewlet.llm import AssistantMessage, ModelReply, ModelRequest, OnDelta, OnFallback, ToolResultMessage, UserMessage
+from crewlet.llm import (
+    AssistantMessage,
+    ModelReply,
+    ModelRequest,
+    OnDelta,
+    OnFallback,
+    StopReason,
+    ToolResultMessage,
+    UserMessage,
+)
 from crewlet.queue import Log, Logged, LogRecord, Tail
 from crewlet.testing import SeededIds, VirtualClock
 from crewlet.tools import Annotations, CallContext, Hint, ToolResult
@@ -93,6 +103,8 @@ class World:
     epoch: int = 0
     meter: Callable[[World, Process], Meter] = field(default_factory=lambda: WorldMeter)
     long_notes: str = ""
+    marks: MemoryBucket = field(default_factory=lambda: MemoryBucket(POSITIONS, VirtualClock()))
+    revision: str = ""
 
 
 class KillableLog:
@@ -157,13 +169,46 @@ class WorldMeter:
         self._process.step()
 
 
+class WorldMarks:
+    """Whether the seat was onboarded, as the fleet's record has it."""
+
+    def __init__(self, world: World, process: Process, clock: VirtualClock) -> None:
+        self._process = process
+        self._marks = Onboardings(MemoryRecordStore(world.marks), clock)
+
+    async def due(self, turn_id: str) -> str:
+        self._process.step()
+        claim = await self._marks.claim("agent-1", PLACE, claimant=turn_id)
+        self._process.step()
+        return PLACE if claim is OnboardingClaim.CLAIMED else ""
+
+    async def mark(self, turn_id: str, chain_hash: str) -> bool:
+        self._process.step()
+        await self._marks.mark("agent-1", chain_hash, claimant=turn_id)
+        self._process.step()
+        return True
+
+    async def give_back(self, turn_id: str) -> None:
+        self._process.step()
+        await self._marks.give_back("agent-1", claimant=turn_id)
+        self._process.step()
+
+
 class Planner:
     """A model that goes by the conversation alone: two comments, one look inside, an end."""
 
-    def __init__(self, world: World, process: Process, plan: Sequence[Callable[[ModelRequest], ModelReply]]) -> None:
+    def __init__(
+        self,
+        world: World,
+        process: Process,
+        plan: Sequence[Callable[[ModelRequest], ModelReply]],
+        *,
+        is_real: bool = False,
+    ) -> None:
         self._world = world
         self._process = process
         self._plan = plan
+        self._is_real = is_real
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -171,7 +216,7 @@ class Planner:
 
     @property
     def is_real(self) -> bool:
-        return False
+        return self._is_real
 
     async def complete(
         self, request: ModelRequest, *, on_delta: OnDelta | None = None, on_fallback: OnFallback | None = None
@@ -219,13 +264,25 @@ class Scene:
     without: str = ""
     reply: Reply = Reply.ENGINE
     config: TurnConfig = field(default_factory=TurnConfig)
+    onboarder: Sequence[Callable[[ModelRequest], ModelReply]] = ()
     judge: Sequence[Callable[[ModelRequest], ModelReply]] = ()
     workers: Mapping[str, Sequence[Callable[[ModelRequest], ModelReply]]] = field(
         default_factory=dict[str, Sequence[Callable[[ModelRequest], ModelReply]]]
     )
 
 
+PLACE = "place-1"
 PLAIN = Scene()
+NEW = Scene(
+    onboarder=(
+        lambda _: says("", call("list_mcp_server_tools", server="web"), call("activate_tool", name="search")),
+        lambda _: says("I look around.", call("search", q="around")),
+        lambda _: says("", call("mark_onboarded")),
+    )
+)
+"""A seat that is new at its place: it looks around outside, and then works."""
+CUT_OFF = Scene(onboarder=(lambda _: says("", stop=StopReason.MAX_TOKENS),))
+"""One whose looking around ends without the mark."""
         if self._world.model_calls == self._world.note_at:
             self._world.accepted = await self._world.box.accept(NOTE)
 WHOLE = Scene(
@@ -390,6 +447,9 @@ def runner_of(
             company=CompanyBrief(name="Acme"),
             executor=Planner(world, process, scene.executor),
             reviewer=reviewer_plan(world, process),
+            onboarder=Planner(world, process, scene.onboarder, is_real=True) if scene.onboarder else None,
+            onboarding=WorldMarks(world, process, clock),
+            revision=world.revision,
             judge=Planner(world, process, scene.judge) if scene.judge else None,
             subagent=WorkerPlanner(world, process, scene) if scene.workers else None,
             tools=Surface(*(tool for tool in tools if tool.row.name != scene.without)),

@@ -1,0 +1,120 @@
+"""Which seats have looked around at their place in the company: read once a process, claimed once for the fleet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar
+
+import structlog
+
+from crewlet.base import limits
+from crewlet.base.errors import Unavailable
+from crewlet.base.ids import AgentId
+from crewlet.coordination import OnboardingClaim, Onboardings
+from crewlet.org import Organization, Seat, chain_hash
+from crewlet.turns import NeverDue, OnboardingMarks
+
+__all__ = ["SeatOnboarding", "SeatOnboardings"]
+
+_log = structlog.get_logger(__name__)
+_A = TypeVar("_A")
+
+
+class SeatOnboardings:
+    """One process's knowledge of the marks, beside the marks themselves.
+
+    That a seat was onboarded at a place never becomes untrue, so that is asked once. ``unused`` are turns of this
+    process whose claim may stand though they make no use of it.
+    """
+
+    def __init__(self, marks: Onboardings) -> None:
+        self.marks = marks
+        self._onboarded: dict[AgentId, str] = {}
+        self._unused: dict[AgentId, str] = {}
+
+    def of(self, company: Organization, handle: str) -> OnboardingMarks:
+        """The mark of a seat as one turn of it asks, in the company that the turn began with."""
+        seat = company.agent_seat_by_handle(handle)
+        return NeverDue() if seat is None else SeatOnboarding(self, company, seat)
+
+    def is_onboarded(self, agent_id: AgentId, place: str) -> bool:
+        """Whether this process knows that it was."""
+        return self._onboarded.get(agent_id) == place
+
+    def onboarded(self, agent_id: AgentId, place: str) -> None:
+        """It was."""
+        self._onboarded[agent_id] = place
+        _bounded(self._onboarded, limits.ONBOARDED_REMEMBERED_MAX)
+
+    def unused(self, agent_id: AgentId, turn_id: str) -> None:
+        """The turn makes no use of a claim that may stand."""
+        self._unused[agent_id] = turn_id
+        _bounded(self._unused, limits.ONBOARDING_UNUSED_MAX)
+
+    def last_unused(self, agent_id: AgentId) -> str:
+        """The last such turn of the seat; empty where there is none."""
+        return self._unused.get(agent_id, "")
+
+
+class SeatOnboarding:
+    """One seat's, at the place that it has in one company. No call takes longer than ``limits.ONBOARDING_WAIT_S``."""
+
+    def __init__(self, known: SeatOnboardings, company: Organization, seat: Seat) -> None:
+        self._known = known
+        self._handle = seat.handle
+        self._agent_id = company.agent_id_for(seat)
+        self._place = chain_hash(company, seat)
+
+    async def due(self, turn_id: str) -> str:
+        """The place, claimed for this turn; empty where the seat was onboarded there, or nobody can tell."""
+        known, agent_id, place = self._known, self._agent_id, self._place
+        if known.is_onboarded(agent_id, place):
+            return ""
+        given_up = known.last_unused(agent_id)
+        try:
+            claim = await _in_time(known.marks.claim(agent_id, place, claimant=turn_id, given_up=given_up))
+        except Unavailable as error:
+            known.unused(agent_id, turn_id)
+            _log.warning("onboarding_unknown", seat=self._handle, turn=turn_id, error=str(error))
+            return ""
+        if claim is OnboardingClaim.ONBOARDED:
+            known.onboarded(agent_id, place)
+        elif claim is OnboardingClaim.TAKEN:
+            _log.info("onboarding_taken", seat=self._handle, turn=turn_id)
+        return place if claim is OnboardingClaim.CLAIMED else ""
+
+    async def mark(self, turn_id: str, chain_hash: str) -> bool:
+        """Onboarded at ``chain_hash``, which of a turn that another process began may be another place than ours."""
+        known, agent_id = self._known, self._agent_id
+        if known.is_onboarded(agent_id, chain_hash):
+            return True
+        try:
+            await _in_time(known.marks.mark(agent_id, chain_hash, claimant=turn_id))
+        except Unavailable as error:
+            _log.warning("onboarding_not_marked", seat=self._handle, turn=turn_id, error=str(error))
+            return False
+        known.onboarded(agent_id, chain_hash)
+        return True
+
+    async def give_back(self, turn_id: str) -> None:
+        """The claim is over; one that could not be taken off the record is known here, and lapses elsewhere."""
+        try:
+            await _in_time(self._known.marks.give_back(self._agent_id, claimant=turn_id))
+        except Unavailable as error:
+            self._known.unused(self._agent_id, turn_id)
+            _log.info("onboarding_claim_left", seat=self._handle, turn=turn_id, error=str(error))
+
+
+async def _in_time(asked: Awaitable[_A]) -> _A:
+    """Its answer. Raises ``Unavailable``, also where none came in time."""
+    try:
+        async with asyncio.timeout(limits.ONBOARDING_WAIT_S):
+            return await asked
+    except TimeoutError:
+        raise Unavailable(f"no answer within {limits.ONBOARDING_WAIT_S:g} s") from None
+
+
+def _bounded(names: dict[AgentId, str], most: int) -> None:
+    while len(names) > most:
+        del names[next(iter(names))]
