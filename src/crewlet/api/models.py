@@ -170,8 +170,8 @@ class EventQuery(BaseModel):
     seat: str = Field("", description="A handle; events that are about this seat.")
     trace_id: str = ""
     turn_id: str = ""
-    failed: bool | None = None
     conversation: str = Field("", description="The `conversation_key` of a turn; events of all turns in it.")
+    failed: bool | None = None
     since: datetime | None = Field(None, description="Included. UTC where no zone is given.")
     until: datetime | None = Field(None, description="Not included. UTC where no zone is given.")
     limit: int = Field(50, ge=1, le=limits.EVENT_PAGE_MAX)
@@ -197,11 +197,11 @@ class EventRow(BaseModel):
     turn_id: str
     work_key: str
     agent_handle: str
-
     tags: dict[str, str] = Field(
         description="What it is filed under besides, where it is: `actor_seat`, `tool`, `dir`, `integration`,"
         " `conversation_key`, `partition_key`."
     )
+
 
 class EventRecord(EventRow):
     """One event with all that was published."""

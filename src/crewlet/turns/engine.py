@@ -270,8 +270,8 @@ class TurnEngine:
             cache_read_tokens=usage.cache_read_tokens,
             cache_write_tokens=usage.cache_write_tokens,
             cost_usd=scope.cost.said,
-            conversation_key=scope.trigger.conversation_key,
             tools=tuple(scope.calls_made),
+            conversation_key=scope.trigger.conversation_key,
             trigger=scope.summary,
             duration_ms=scope.elapsed_ms(started_s),
         )

@@ -219,8 +219,8 @@ BODIES: tuple[Body, ...] = (
         conversation_key="operator:ada",
         trigger=_TRIGGER,
         duration_ms=5200,
-    ),
         tools=("search", "submit_work"),
+    ),
     AgentTurnProgress(
         **_OF_TURN,
         phase="execute",

@@ -169,8 +169,8 @@ class AgentTurnCompleted(_OfTurn, frozen=True, kw_only=True, omit_defaults=True)
     conversation_key: str = ""
     trigger: TriggerSummary | None = None
     duration_ms: int = 0
-
     tools: tuple[str, ...] = ()
+
     def summary(self) -> str:
         """Who ended a turn, and how."""
         how = f"failed: {self.error_kind or self.error}" if self.failed else self.decision or "done"
