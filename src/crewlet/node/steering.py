@@ -89,9 +89,12 @@ class Steering:
         self._ended.pop(turn_id, None)
         return box
 
-    def close(self, turn_id: str) -> None:
-        """The turn takes no more."""
-        self._running.pop(turn_id).close()
+    def close(self, turn_id: str, box: NoteBox) -> None:
+        """The turn takes no more; where it is gone on with here already, that run of it does."""
+        box.close()
+        if self._running.get(turn_id) is not box:
+            return
+        del self._running[turn_id]
         self._ended[turn_id] = None
         while len(self._ended) > limits.STEER_ENDED_TURNS_KEPT:
             self._ended.popitem(last=False)

@@ -120,7 +120,7 @@ class TurnRunner:
         finally:
             self._count_ended(epoch)
             if self._steering is not None:
-                self._steering.close(journal.turn_id)
+                self._steering.close(journal.turn_id, setup.notes)
         return outcome
 
     def ended(self, handle: str, turn_id: str) -> None:

@@ -50,8 +50,7 @@ async def test_a_note_is_read_where_the_turn_runs(fleet: Fleet) -> None:
 
 async def test_a_turn_that_ended_lately_is_closed_and_one_that_nobody_knows_is_none(fleet: Fleet) -> None:
     here, there = await fleet.node(), await fleet.node()
-    there.open("turn-1")
-    there.close("turn-1")
+    there.close("turn-1", there.open("turn-1"))
 
     assert (await here.steer("turn-1", "hm", by="ada")).outcome is SteerOutcome.CLOSED
     assert (await here.steer("turn-2", "hm", by="ada")).outcome is SteerOutcome.NO_SUCH_TURN
@@ -59,8 +58,7 @@ async def test_a_turn_that_ended_lately_is_closed_and_one_that_nobody_knows_is_n
 
 async def test_a_turn_that_moved_takes_its_notes_where_it_runs_now(fleet: Fleet) -> None:
     here, there = await fleet.node(), await fleet.node()
-    here.open("turn-1")
-    here.close("turn-1")
+    here.close("turn-1", here.open("turn-1"))
     box = there.open("turn-1")
     third = await fleet.node()
     fleet.alive = 3
@@ -69,6 +67,19 @@ async def test_a_turn_that_moved_takes_its_notes_where_it_runs_now(fleet: Fleet)
 
     assert steered.outcome is SteerOutcome.ACCEPTED
     assert len(box.take()) == 1
+
+
+async def test_a_turn_that_is_gone_on_with_where_its_first_run_still_ends_takes_its_notes(fleet: Fleet) -> None:
+    here = await fleet.node()
+    first = here.open("turn-1")
+    again = here.open("turn-1")
+
+    here.close("turn-1", first)
+    steered = await here.steer("turn-1", "hm", by="ada")
+    here.close("turn-1", again)
+
+    assert steered.outcome is SteerOutcome.ACCEPTED
+    assert (await here.steer("turn-1", "hm", by="ada")).outcome is SteerOutcome.CLOSED
 
 
 async def test_where_a_node_is_silent_nobody_says_that_there_is_no_such_turn(fleet: Fleet) -> None:
@@ -105,8 +116,7 @@ async def test_a_note_sent_twice_under_one_id_is_read_once(fleet: Fleet) -> None
 async def test_the_last_256_ended_turns_are_remembered(fleet: Fleet) -> None:
     here = await fleet.node()
     for n in range(limits.STEER_ENDED_TURNS_KEPT + 1):
-        here.open(f"turn-{n}")
-        here.close(f"turn-{n}")
+        here.close(f"turn-{n}", here.open(f"turn-{n}"))
     fleet.alive = 1
 
     assert (await here.steer("turn-0", "hm", by="ada")).outcome is SteerOutcome.NO_SUCH_TURN
