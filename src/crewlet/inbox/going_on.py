@@ -126,15 +126,15 @@ class GoingOn:
         outcome = _outcome_of(fate, turn, stopped)
         # Before the end is on record: nobody looks at the turn again after that.
         await self._news.ended_unrun(trigger, outcome, comes_back=fate is Fate.LEAVE and not spent)
+        await self._news.notes_expired(trigger, outcome.turn_id, turn.notes_left)
         if fate is Fate.WORKED:
+            await self._turns.count(trigger, journalled)
             await journalled.end(outcome="ack", decision=str(outcome.decision), ids=())
             return Ack()
         return await self._turns.end(trigger, journalled, outcome, spent=spent)
 
     async def _resume(self, trigger: Trigger, turn: JournalledTurn, spent: Sequence[Event]) -> Outcome:
-        await self._news.notes_expired(trigger, outcome.turn_id, turn.notes_left)
         if not await self._parts.gate.enter():
-            await self._turns.count(trigger, journalled)
             raise Fenced("this node is draining")
         try:
             epoch = self._granted()

@@ -18,7 +18,7 @@ from crewlet.inbox.turn_gate import TurnGate
 from crewlet.notify import Sources
 from crewlet.queue import Defer
 
-__all__ = ["Admission", "CompletionLedger", "NoRefusal", "Publish", "Refusal", "SeatInboxParts", "Settle"]
+__all__ = ["Admission", "Charge", "CompletionLedger", "NoRefusal", "Publish", "Refusal", "SeatInboxParts", "Settle"]
 
 Publish = Callable[[str, Event], Awaitable[Event]]
 Settle = Callable[[Trigger, TurnOutcome], Awaitable[None]]
@@ -84,6 +84,7 @@ class SeatInboxParts:
     ``withheld``: why no turn of a seat may start just now, empty where nothing speaks against it. ``stopped_since``:
     how a person stopped what the seat ran since then, empty where nobody did. ``holds`` and
     ``park`` say it too, and hold the inbox meanwhile; the park also says what becomes of a turn whose budget ran out.
+    ``charge`` counts what a turn's process left uncounted; without one nothing counts tokens.
     ``ended`` is told, by seat and id, of each turn whose end is on record: from then on nobody goes on with it.
     ``revision`` names the company's document in force.
     """
@@ -98,10 +99,10 @@ class SeatInboxParts:
     gate: TurnGate
     run_turn: RunTurn
     settle: Settle
+    charge: Charge = _uncharged
     ended: Callable[[str, str], None] = lambda _handle, _turn_id: None
     revision: Callable[[], str] = lambda: ""
     publish: Publish
-    charge: Charge = _uncharged
     sources: Sources = field(default_factory=Sources)
     clock: Clock
     ids: Ids

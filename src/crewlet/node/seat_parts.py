@@ -172,8 +172,8 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
     )
     stack.push_async_callback(hooks.close)
     host = _host(given, hooks)
-    stack.push_async_callback(pausing.close)
     stack.callback(ground.queue.add_unheard_listener(UnheardMail(inbox_parts(_runs_none), ground.log).heard))
+    stack.push_async_callback(pausing.close)
     await pausing.start()
     park.start()
     return SeatParts(
@@ -188,11 +188,11 @@ async def assemble_seats(given: SeatsWith, stack: AsyncExitStack) -> SeatParts:
     )
 
 
-def _host(given: SeatsWith, hooks: SeatRuntime) -> Host:
 async def _runs_none(*_: object) -> TurnOutcome:
     raise AssertionError("who speaks for buried mail runs no turn")
 
 
+def _host(given: SeatsWith, hooks: SeatRuntime) -> Host:
     config, me = given.config, given.me
     return Host(
         leases=given.leases,

@@ -123,6 +123,11 @@ class TurnRunner:
                 self._steering.close(journal.turn_id, setup.notes)
         return outcome
 
+    async def charge(self, handle: str, charge: RecordedCharge) -> None:
+        """Count a recorded reply of the seat's, unless it is counted. Raises ``Unavailable``."""
+        if self._meters is not None:
+            await self._meters.recharge(self._epoch().organization, handle, charge)
+
     def ended(self, handle: str, turn_id: str) -> None:
         """A turn's end is on record. Before that it may go on elsewhere, and is known there by what it charged here."""
         seat = self._epoch().organization.agent_seat_by_handle(handle)
@@ -135,11 +140,6 @@ class TurnRunner:
             del self._running[epoch]
         # Whoever waits looks again; who comes later waits for the next end.
         self._one_ended.set()
-    async def charge(self, handle: str, charge: RecordedCharge) -> None:
-        """Count a recorded reply of the seat's, unless it is counted. Raises ``Unavailable``."""
-        if self._meters is not None:
-            await self._meters.recharge(self._epoch().organization, handle, charge)
-
         self._one_ended = asyncio.Event()
 
     async def settle(self, trigger: Trigger, outcome: TurnOutcome) -> None:

@@ -50,6 +50,7 @@ from tests.unit.turns.turn_kit import (
 
 _OPEN_READ = Annotations(read_only=Hint.YES, open_world=Hint.YES)
 _ASKED = ExternalNotification(integration="board", agent_handle="ceo", sender="ada", body="what now?", reply="tool")
+NOTE = Note(note_id="note-1", text="leave the invoice alone", by="operator:ada")
 _BEGAN = datetime(2030, 1, 1, tzinfo=UTC)
 
 
@@ -60,7 +61,6 @@ class Killed(BaseException):
 class Process:
     """One process: it dies at its ``dies_at``-th step (from 1) and does nothing after that.
 
-NOTE = Note(note_id="note-1", text="leave the invoice alone", by="operator:ada")
     What it adds to the log at its ``cut_at``-th step does not get there; at its ``lost_at``-th the log is lost.
     """
 
@@ -100,6 +100,10 @@ class World:
     completions: dict[str, AgentTurnCompleted] = field(default_factory=dict[str, AgentTurnCompleted])
     phases: dict[str, AgentPhaseCompleted] = field(default_factory=dict[str, AgentPhaseCompleted])
     model_calls: int = 0
+    note_at: int = 0
+    accepted: bool = False
+    box: NoteBox = field(default_factory=NoteBox)
+    steers: dict[str, AgentTurnSteered] = field(default_factory=dict[str, AgentTurnSteered])
     epoch: int = 0
     meter: Callable[[World, Process], Meter] = field(default_factory=lambda: WorldMeter)
     long_notes: str = ""
@@ -112,10 +116,6 @@ class KillableLog:
 
     def __init__(self, log: MemoryLog, process: Process) -> None:
         self._log = log
-    note_at: int = 0
-    accepted: bool = False
-    box: NoteBox = field(default_factory=NoteBox)
-    steers: dict[str, AgentTurnSteered] = field(default_factory=dict[str, AgentTurnSteered])
         self._process = process
 
     async def append(self, seat: str, records: Sequence[LogRecord], *, expected: int) -> int:
@@ -226,6 +226,8 @@ class Planner:
         self._world.model_calls += 1
         self._world.requests.append(request)
         said = sum(isinstance(message, AssistantMessage) for message in request.messages)
+        if self._world.model_calls == self._world.note_at:
+            self._world.accepted = await self._world.box.accept(NOTE)
         self._process.step()
         return self._plan[said](request)
 
@@ -283,8 +285,6 @@ NEW = Scene(
 """A seat that is new at its place: it looks around outside, and then works."""
 CUT_OFF = Scene(onboarder=(lambda _: says("", stop=StopReason.MAX_TOKENS),))
 """One whose looking around ends without the mark."""
-        if self._world.model_calls == self._world.note_at:
-            self._world.accepted = await self._world.box.accept(NOTE)
 WHOLE = Scene(
     executor=(
         lambda _: says(
@@ -432,6 +432,8 @@ def runner_of(
             world.completions.setdefault(event.id, event.data)
         if isinstance(event.data, AgentPhaseCompleted):
             world.phases.setdefault(event.id, event.data)
+        if isinstance(event.data, AgentTurnSteered):
+            world.steers.setdefault(event.id, event.data)
         return event
 
     engine = TurnEngine(publish, clock, ids, scene.config)
@@ -442,7 +444,9 @@ def runner_of(
     )
 
     async def run(trigger: Trigger, fence: Fence, journal: TurnJournal) -> TurnOutcome:
+        world.box = NoteBox(journal.noted)
         setup = TurnSetup(
+            notes=world.box,
             seat=SeatBrief(handle="ceo", name="Chief Executive", agent_id="agent-1"),
             company=CompanyBrief(name="Acme"),
             executor=Planner(world, process, scene.executor),
@@ -478,6 +482,3 @@ def _turn_of(
 
 
 __all__ = ["Decision", "Killed", "Process", "World", "WorldMeter", "born", "journal_of", "live", "runner_of"]
-        if isinstance(event.data, AgentTurnSteered):
-            world.steers.setdefault(event.id, event.data)
-        world.box = NoteBox(journal.noted)
