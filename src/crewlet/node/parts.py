@@ -173,8 +173,13 @@ async def assemble(
     stack.push_async_callback(tasks.close)
     budgeting = open_budgets(ground, in_force.organization, around.clock, around.ids, stack)
     steering = Steering(ground.queue, lambda: len(host.nodes()) - 1, around.clock, around.ids)
-    onboardings = SeatOnboardings(Onboardings(ground.stores[POSITIONS.name], around.clock))
-    runner = TurnRunner(in_force.epoch, asks, budgeting.meters, steering, onboardings)
+    runner = TurnRunner(
+        in_force.epoch,
+        asks,
+        budgeting.meters,
+        steering,
+        SeatOnboardings(Onboardings(ground.stores[POSITIONS.name], around.clock)),
+    )
     registry = Mailboxes(ground.stores[MAILBOXES.name])
 
     async def mailboxes_ensured() -> None:
