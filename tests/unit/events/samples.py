@@ -254,15 +254,6 @@ BODIES: tuple[Body, ...] = (
         round=3,
     ),
     AgentTurnStopped(**_OF_TURN, stopped_by="operator:ada", stopped_by_seat="ada", reason="wrong customer"),
-    TurnChargeUncounted(
-        **_OF_TURN,
-        lane="turn-7/find-sources",
-        number=4,
-        tokens=1234,
-        provider_key="default",
-        model="some-model",
-        error="whether 1234 tokens of turn-7 are counted is not known: no answer in time",
-    ),
     TurnBudgetExhausted(
         **_OF_TURN,
         scope="org",
@@ -393,6 +384,15 @@ BODIES: tuple[Body, ...] = (
         agent_handle="ceo", task="Write the report", agent_id=_AGENT_ID, assigned_by="scheduler", timeout_seconds=600
     ),
     TurnGuardBreach(**_OF_TURN, kind="stall", detail="the same call five times"),
+    TurnChargeUncounted(
+        **_OF_TURN,
+        lane="turn-7/find-sources",
+        number=4,
+        tokens=1234,
+        provider_key="default",
+        model="some-model",
+        error="whether 1234 tokens of turn-7 are counted is not known: no answer in time",
+    ),
     TurnTriggerSkipped(
         agent_handle="ceo",
         trigger_id="c0ffee00-0000-4000-8000-000000000001",
