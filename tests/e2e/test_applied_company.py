@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,29 @@ async def test_a_seat_whose_own_tools_changed_is_established_anew_and_shared_one
         assert change["tools_renewed"] == ["ceo"]
         assert (await epochs(engine))["cto"] == before["cto"]
         assert (await engine.api.final_message(await engine.api.send("ceo", "Hi")))["answer"] == "You said: Hi"
+
+
+async def test_a_new_tool_server_that_fails_is_reported_by_seat_and_node_with_a_code_of_its_own(tmp_path: Path) -> None:
+    broken = {"name": "desk", "shared": False, "command": sys.executable, "args": ["-c", "raise SystemExit('no key')"]}
+    changed = company(role("ceo", mcp_env={"desk": {"NOTE": "x"}}), role("cto"), llm=LLM, mcp_servers=[broken])
+    mended = company(
+        role("ceo", mcp_env={"desk": {"NOTE": "x"}}),
+        role("cto"),
+        llm=LLM,
+        mcp_servers=[notes_server(name="desk", shared=False)],
+    )
+    files = await files_of(tmp_path, role("ceo"), role("cto"))
+    (tmp_path / "changed.yaml").write_text(json.dumps(changed))
+    (tmp_path / "mended.yaml").write_text(json.dumps(mended))
+    async with running_engine(files) as engine:
+        refused = await run_command("apply", "changed.yaml", "-c", str(files.node_file), cwd=tmp_path)
+        settled = await run_command("apply", "mended.yaml", "-c", str(files.node_file), cwd=tmp_path)
+
+        assert (refused.code, "in force as number 2" in refused.out) == (4, True), refused
+        assert "the tool server desk of ceo does not serve" in refused.err
+        assert "no key" in refused.err
+        assert (settled.code, settled.err.count("crewlet:")) == (0, 1), settled
+        assert (await engine.api.get("/company"))["epoch"] == 3
 
 
 async def epochs(engine: Engine) -> Json:

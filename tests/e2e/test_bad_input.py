@@ -215,3 +215,13 @@ async def test_a_node_that_does_not_run_is_told_with_a_way_to_start_it(
 
     assert f"no node answers at {files.url}" in message
     assert "crewlet run" in message
+
+
+async def test_a_broker_that_is_not_there_is_told_with_the_setting_to_change(tmp_path: Path) -> None:
+    stream = {"type": "nats", "url": "nats://127.0.0.1:1"}
+    files = await small_company(tmp_path, node={"stream": stream, "coordination": {"type": "embedded-kv"}})
+
+    message = told(await run(files))
+
+    assert "no broker answers at nats://127.0.0.1:1" in message
+    assert "stream.url" in message

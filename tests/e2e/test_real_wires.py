@@ -174,4 +174,4 @@ async def test_a_model_that_is_down_costs_no_message(tmp_path: Path) -> None:
 
 def unmarked(err: str) -> str:
     """The id of the message that a command gave up on."""
-    return err.rpartition("/messages/")[2].split()[0]
+    return err.rpartition("crewlet message ")[2].split()[0].strip("`")

@@ -15,6 +15,7 @@ from crewlet.api.refusals import Refused
 from crewlet.base import limits
 from crewlet.base.errors import ConfigError, Conflict
 from crewlet.node.company_change import ApplyUnderWay, CheckedCompany, CompanyView
+from crewlet.node.fleet_tools import ToolsView
 
 __all__ = ["router"]
 
@@ -35,18 +36,30 @@ async def apply(new: NewCompany, face: Face, principal: Principal) -> CompanyApp
     """Put this document in force, here and on every node of the fleet.
 
     Refused with 400 and every problem found, or with 409 where another document came first, everything stays as it
-    was. A turn under way keeps the company that it began with. Where `lasts` is false, nothing but this process knows
-    of the change: the next start runs the node's own file.
+    was. Tool servers start once it is in force, on each node its own: `GET /company/tools` says how they stand. A turn
+    under way keeps the company that it began with. Where `lasts` is false, nothing but this process knows of the
+    change: the next start runs the node's own file.
     """
     applied = await _answered(face.company.apply(_sized(new.document), by=principal))
     _log.info("company_applied_by_operator", epoch=applied.epoch, principal=principal)
-    return CompanyApplied(**_said(applied.checked), epoch=applied.epoch, lasts=applied.lasts)
+    said = _said(applied.checked)
+    return CompanyApplied(**said, epoch=applied.epoch, lasts=applied.lasts, trouble=applied.trouble)
 
 
 @router.post("/check")
 async def check(new: NewCompany, face: Face) -> CompanyChecked:
     """What putting this document in force would change, found out with this node's own environment and files."""
     return CompanyChecked(**_said(await _answered(face.company.check(_sized(new.document)))))
+
+
+@router.get("/tools")
+async def tools(face: Face) -> ToolsView:
+    """How the tool servers of the document in force stand on every live node.
+
+    `failures` are those that do not serve; `pending` says what is not settled yet; a node that did not answer is named
+    in `coverage`. Where all three have nothing to say, the document is in place.
+    """
+    return await face.tools()
 
 
 def _sized(document: str) -> str:

@@ -52,9 +52,16 @@ async def send_message(
 async def message(message_id: str, face: Face) -> MessageView:
     """How a message stands: the turns and asks it led to, and the last answer, final once `state` is.
 
-    `state` is `waiting`, `working`, `answered`, `failed` or `skipped`.
+    `state` is `waiting`, `working`, `answered`, `failed` or `skipped`. Any node of the fleet can be asked: `coverage`
+    says whose logs the answer comes from. Refused with `unavailable` where no node that answered knows the message, and
+    a live one did not answer.
     """
     view = await face.message(message_id)
     if view is None:
-        raise Refused(404, "no_such_message", f"this node took no message {message_id!r}")
+        raise Refused(
+            404,
+            "no_such_message",
+            f"no live node took a message {message_id!r}; one that a node took which is gone now is known again once"
+            " that node is back",
+        )
     return view

@@ -141,6 +141,7 @@ class CompanyApplied(CompanyChecked):
     """What a document changed, and its number."""
 
     epoch: int
+    trouble: str = Field(description="What failed here once the document was in force; empty where nothing did.")
     lasts: bool = Field(description="False where the next start of this node runs its own file again.")
 
 

@@ -46,11 +46,18 @@ class Tokens:
 
 
 def check_guarded(config: ApiConfig) -> None:
-    """Refuse to listen to other machines without a token. Raises ``StartRefused``."""
+    """Refuse to listen to other machines without a token that nobody guesses. Raises ``StartRefused``."""
     if not (config.tokens or config.disabled or is_loopback(config.host)):
         raise StartRefused(
             f"{config.host} can be reached from other machines, and no token guards it",
             "set `api.auth.tokens`, or `api.host: 127.0.0.1`",
+        )
+    short = [each.id for each in config.tokens if len(each.token) < limits.API_TOKEN_MIN_CHARS]
+    if short and not is_loopback(config.host):
+        raise StartRefused(
+            f"the token of {short[0]} is shorter than {limits.API_TOKEN_MIN_CHARS} characters,"
+            f" and {config.host} can be reached from other machines",
+            "write a random one into `api.auth.tokens`: `openssl rand -hex 32`",
         )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from crewlet.base.errors import ConfigError, Problem
-from crewlet.cli.client import ApiClient, ApiRefused, environment
+from crewlet.cli.client import ApiClient, ApiRefused, NodeUnreachable, environment
 from crewlet.cli.plain_text import one_line
 from crewlet.cli.read_commands import print_json
 from crewlet.cli.whereabouts import find_node
@@ -19,12 +19,20 @@ __all__ = ["apply"]
 
 _ANSWER_TIMEOUT_S: Final = 90.0
 """Tool servers may start, and mailboxes are made, before a node answers."""
+_LOOK_EVERY_S: Final = 0.5
+_EXIT_NOT_IN_PLACE: Final = 4
 
 
 def apply(options: argparse.Namespace) -> int:
-    """Print what changed; 2 where the document cannot be used, and then nothing changed."""
+    """Print what changed, and what of it did not come up.
+
+    Exit code 0 where all of it is in place; 2 where the document cannot be used, and 1 for any other refusal: then
+    nothing changed. 4 where it is in force, and a tool server does not serve or is not known to.
+    """
     from crewlet.config import read_source
 
+    if not options.wait >= 0:  # not a number is no time either
+        raise ConfigError(Problem("--wait", f"{options.wait:g} is no time to wait", "give seconds, or 0"))
     return asyncio.run(_apply(options, read_source(Path(options.file)).text))
 
 
@@ -35,11 +43,58 @@ async def _apply(options: argparse.Namespace, document: str) -> int:
             answer = await api.post("/company/check" if options.check else "/company", {"document": document})
         except ApiRefused as refused:
             raise _located(refused, options.file) from None
+        if not options.json:
+            _tell(answer, options)
+        troubles: list[str] = []
+        if not options.check:
+            tools = await _tools_in_place(api, int(answer["epoch"]), options.wait)
+            troubles = [answer["trouble"]] * bool(answer["trouble"]) + _troubles(tools)
+            answer["tools"] = tools
     if options.json:
         print_json(answer)
-        return 0
-    _tell(answer, options)
-    return 0
+    for each in troubles:
+        sys.stderr.write(f"crewlet: {one_line(each)}\n")
+    return _EXIT_NOT_IN_PLACE if troubles else 0
+
+
+async def _tools_in_place(api: ApiClient, number: int, wait_s: float) -> dict[str, Any]:
+    """How the tools of document ``number`` stand once nothing is open any more, or after ``wait_s``.
+
+    Where no node says so, it is as if none had answered.
+    """
+    clock = asyncio.get_running_loop().time
+    deadline_s = clock() + wait_s
+    while True:
+        view = await _tools(api, number)
+        if not _open(view) or clock() >= deadline_s:
+            return view
+        await asyncio.sleep(_LOOK_EVERY_S)
+
+
+async def _tools(api: ApiClient, number: int) -> dict[str, Any]:
+    try:
+        view = await api.get("/company/tools")
+    except (ApiRefused, NodeUnreachable) as error:
+        silence = {"nodes": [{"id": "the node that was asked", "answered": False, "error": str(error)}]}
+        return {"epoch": number, "failures": [], "pending": [], "coverage": {**silence, "complete": False}}
+    return view
+
+
+def _open(view: Mapping[str, Any]) -> bool:
+    return bool(view["pending"]) or not view["coverage"]["complete"]
+
+
+def _troubles(view: Mapping[str, Any]) -> list[str]:
+    """Each thing that does not serve, or is not known to, as a sentence."""
+    failed = [
+        f"{each['node']}: the tool server {each['server']}"
+        + (f" of {each['seat']}" if each["seat"] else "")
+        + f" does not serve: {each['error']}"
+        for each in view["failures"]
+    ]
+    silent = [f"{each['id']}: {each['error']}" for each in view["coverage"]["nodes"] if not each["answered"]]
+    pending = [f"not in place yet: {each}" for each in view["pending"]]
+    return [*failed, *pending, *(f"not known: {each}" for each in silent)]
 
 
 def _located(refused: ApiRefused, file: str) -> Exception:

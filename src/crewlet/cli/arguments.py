@@ -13,6 +13,7 @@ from crewlet.base import limits
 __all__ = ["Command", "parse"]
 
 _ASK_TIMEOUT_S: Final = 600.0
+_APPLY_WAIT_S: Final = 20.0
 _EVENTS_LIMIT: Final = 50
 
 
@@ -46,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _run(commands)
     _ask(commands)
+    _message(commands)
     _seats(commands)
     _steer(commands)
     _fleet(commands)
@@ -108,6 +110,14 @@ def _ask(commands: _Commands) -> None:
     _node_options(parser)
 
 
+def _message(commands: _Commands) -> None:
+    text = "Show how a message stands, and its answer once there is one."
+    parser = _add(commands, "message", text, ("message_command", "message"))
+    parser.add_argument("id", metavar="ID", help="the message's id: `crewlet ask` names it when it stops waiting")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    _node_options(parser)
+
+
 def _seats(commands: _Commands) -> None:
     text = "Show the company's seats and what they do; pause and resume them."
     parser = _add(commands, "seats", text, ("read_commands", "seats"))
@@ -129,7 +139,9 @@ def _seats(commands: _Commands) -> None:
 def _steer(commands: _Commands) -> None:
     text = "Tell a running turn something; its model reads it at its next round."
     parser = _add(commands, "steer", text, ("steer_command", "steer"))
-    parser.add_argument("turn", metavar="TURN", help="the id of a running turn: `turn_id` in `crewlet seats --json`")
+    parser.add_argument(
+        "turn", metavar="TURN", help="the id of a running turn: TURN in `crewlet seats` of the node that runs it"
+    )
     parser.add_argument("note", help="what to tell it")
     parser.add_argument("--json", action="store_true", help="print JSON")
     _node_options(parser)
@@ -248,6 +260,13 @@ def _apply(commands: _Commands) -> None:
     parser = _add(commands, "apply", text, ("apply_command", "apply"))
     parser.add_argument("file", help="the company document")
     parser.add_argument("--check", action="store_true", help="change nothing: say what it would change")
+    parser.add_argument(
+        "--wait",
+        type=float,
+        default=_APPLY_WAIT_S,
+        metavar="S",
+        help="how long its tool servers may take to start, on all nodes (default: %(default)g)",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     _node_options(parser)
 

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import os
+import shlex
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
@@ -15,6 +16,7 @@ from crewlet.base import limits
 from crewlet.base.errors import ConfigError, CrewletError, Problem
 from crewlet.base.tasks import Tasks
 from crewlet.cli.client import ApiClient, ApiRefused, NodeUnreachable, environment, segment
+from crewlet.cli.own_name import own_name
 from crewlet.cli.plain_text import one_line, plain
 from crewlet.cli.standard_input_output import read_input
 from crewlet.cli.turn_printer import TurnPrinter
@@ -154,6 +156,11 @@ class _Ask:
         reason = one_line(self._last.get("reason") or f"the message is {self._last.get('state', 'on its way')}")
         lines = [f"crewlet: no answer within {self._options.timeout:g} s: {reason}"]
         if self._last.get("id"):
-            lines.append(f"         the work goes on; GET /messages/{self._last['id']} says how it stands")
+            lines.append(f"         the work goes on; `{self._how_to_ask(self._last['id'])}` says how it stands")
         sys.stderr.writelines(f"{line}\n" for line in lines)
         return _EXIT_TIMEOUT
+
+    def _how_to_ask(self, message_id: str) -> str:
+        given = (("-c", self._options.config), ("--url", self._options.url))
+        options = [word for option, value in given if value for word in (option, value)]
+        return f"{own_name()} {shlex.join(['message', message_id, *options])}"

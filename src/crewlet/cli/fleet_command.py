@@ -35,9 +35,7 @@ async def _fleet(options: argparse.Namespace) -> int:
     print_table([("SEAT", "NODE", "EPOCH", "SINCE", "PAUSED"), *(_seat_row(row) for row in _rows(answer, "seats"))])
     if duties := _rows(answer, "duties"):
         sys.stdout.write("\n")
-        print_table(
-            [("DUTY", "NODE", "LEASE ENDS IN"), *((d["duty"], d["node"], _s(d["expires_in_s"])) for d in duties)]
-        )
+        print_table([("DUTY", "NODE", "LEASE ENDS IN"), *(_duty_row(row) for row in duties)])
     _warn(answer)
     return 0
 
@@ -46,6 +44,7 @@ def _node_row(row: Row, this_node: str) -> tuple[str, ...]:
     name = f"{row['id']} (asked)" if row["id"] == this_node else row["id"]
     labels = " ".join(f"{key}={value}" for key, value in row["labels"].items()) or "-"
     state = "withdrawn" if row["seats_withdrawn"] else "draining" if row["draining"] else row["posture"] or "?"
+    state += f", member {row['member']}" if row["member"] not in (None, "healthy") else ""
     in_flight = "?" if row["in_flight"] is None else str(row["in_flight"])
     version = row["version"] or "?"
     company = "?" if row["config_epoch"] is None else str(row["config_epoch"])
@@ -60,8 +59,15 @@ def _seat_row(row: Row) -> tuple[str, ...]:
     return (row["handle"], row["node"], str(row["epoch"]), row["acquired_at"], paused)
 
 
+def _duty_row(row: Row) -> tuple[str, ...]:
+    return (row["duty"], f"{row['node']} (gone)" if row["gone"] else row["node"], _s(row["expires_in_s"]))
+
+
 def _warn(answer: Row) -> None:
     for node in _rows(answer, "nodes"):
+        if node["member"] not in (None, "healthy"):
+            error = one_line(node["member_error"] or "")
+            sys.stderr.write(f"crewlet: {node['id']}: its broker, as a member, is {node['member']}: {error}\n")
         if node["config_error"]:
             sys.stderr.write(f"crewlet: {node['id']}: {one_line(node['config_error'])}\n")
     for seat in _rows(answer, "unplaceable"):
@@ -70,6 +76,12 @@ def _warn(answer: Row) -> None:
         sys.stderr.write(
             f"crewlet: no live node may run {seat['handle']}: it asks for {', '.join(wanted) or 'a node'}\n"
         )
+    for duty in _rows(answer, "duties"):
+        if duty["gone"]:
+            ends_in = _s(duty["expires_in_s"])
+            sys.stderr.write(
+                f"crewlet: {duty['node']} had the duty {duty['duty']} and is gone: another node takes it in {ends_in}\n"
+            )
     if answer["unmanned_roles"]:
         sys.stderr.write(f"crewlet: no live node has the role {', '.join(answer['unmanned_roles'])}\n")
 

@@ -37,7 +37,7 @@ async def _seats(options: argparse.Namespace) -> int:
     if options.json:
         print_json(answer)
         return 0
-    header = ("SEAT", "KIND", "NAME", "UNIT", "STATE", "MODELS", "LAST ERROR")
+    header = ("SEAT", "KIND", "NAME", "UNIT", "STATE", "TURN", "MODELS", "LAST ERROR")
     print_table([header, *(_seat_row(row) for row in rows)])
     return 0
 
@@ -51,7 +51,8 @@ def _seat_row(row: Mapping[str, Any]) -> tuple[str, ...]:
         state = f"{'paused' if row['activity'] == 'stopped' else f'{state}, paused'} {_by_whom(row['paused'])}"
     elif state == "stopped":
         state = f"stopped ({row['stopped_reason']})"
-    return (row["handle"], row["kind"], row["name"], row["unit"] or "-", state, models or "-", row["last_error"] or "-")
+    said = (row["unit"], state, row["turn_id"], models, row["last_error"])
+    return (row["handle"], row["kind"], row["name"], *(each or "-" for each in said))
 
 
 def _by_whom(pause: Mapping[str, Any]) -> str:

@@ -187,6 +187,12 @@ def _api_problems(host: str, port: int, auth: AuthSection) -> Iterator[Problem]:
             yield Problem(f"{path}.id", "'anonymous' is whoever shows no token", "choose another id")
         if any(token.token == other.token for other in auth.tokens[:index]):
             yield Problem(f"{path}.token", "is the same as an earlier one", "give each id a token of its own")
+        if port != 0 and len(token.token) < limits.API_TOKEN_MIN_CHARS and not is_loopback(host):
+            yield Problem(
+                f"{path}.token",
+                f"has under {limits.API_TOKEN_MIN_CHARS} characters, and {host} can be reached from other machines",
+                "write a random one: `openssl rand -hex 32`",
+            )
         first_of.setdefault(token.id, index)
     if port != 0 and not auth.tokens and not is_loopback(host):
         yield Problem(

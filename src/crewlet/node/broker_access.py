@@ -25,6 +25,7 @@ from crewlet.backends.nats import (
     wait_for_peers,
 )
 from crewlet.base import limits
+from crewlet.base.errors import StartRefused, Unavailable
 from crewlet.base.ids import Ids
 from crewlet.config import ClusterConfig, NodeConfig, SatelliteConfig, StreamConfig
 from crewlet.coordination.slots import LEASES
@@ -145,4 +146,7 @@ async def _dial(stream: StreamConfig, *, name: str, ids: Ids) -> Connection:
         )
         tls = TlsFiles(ca=ca, cert=cert, key=key)
     credentials = "" if stream.credentials is None else str(stream.credentials)
-    return await connect(stream.url, credentials=credentials, token=stream.token, tls=tls, name=name, ids=ids)
+    try:
+        return await connect(stream.url, credentials=credentials, token=stream.token, tls=tls, name=name, ids=ids)
+    except Unavailable as error:
+        raise StartRefused(str(error), "start that broker, or name another one in `stream.url`") from error

@@ -170,9 +170,15 @@ class CompanyApplying:
             await models.models.aclose()
             raise
         self._swap(built_company(self._source(loaded), models, self._parts.new_engine), number)
-        await self._come_after(checked.change)
+        trouble = ""
+        try:
+            await self._come_after(checked.change)
+        except CrewletError as error:
+            # In force it is all the same: whoever was told of a refusal would look for the company of before.
+            trouble = str(error)
+            _log.error("company_not_come_after", epoch=number, error=trouble)
         _log.info("company_applied", company=loaded.organization.name, epoch=number)
-        return AppliedCompany(checked=checked, epoch=number, lasts=self._parts.lasts)
+        return AppliedCompany(checked=checked, epoch=number, lasts=self._parts.lasts, trouble=trouble)
 
     async def _read(self, document: str) -> tuple[LoadedCompany, CompanyModels]:
         """In a thread: a large document takes seconds."""

@@ -57,11 +57,16 @@ class CheckedCompany:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedCompany:
-    """The same of a document that is in force now, with its number. ``lasts`` is as in ``CompanyView``."""
+    """The same of a document that is in force now, with its number. ``lasts`` is as in ``CompanyView``.
+
+    ``trouble`` is what failed on this node after it had come into force, empty where nothing did: no refusal, since
+    there is no way back.
+    """
 
     checked: CheckedCompany
     epoch: int
     lasts: bool
+    trouble: str = ""
 
 
 def company_change(before: Organization, after: Organization) -> CompanyChange:

@@ -12,6 +12,8 @@ from crewlet.base.trace import Trace
 from crewlet.events import Event
 from crewlet.node.budget_views import BudgetsView
 from crewlet.node.company_change import AppliedCompany, CheckedCompany, CompanyView
+from crewlet.node.coverage import WHOLE, Coverage
+from crewlet.node.fleet_tools import ToolsView
 from crewlet.node.fleet_views import FleetView
 from crewlet.node.pause_views import PauseControl, PauseView
 from crewlet.node.record_views import RecordPage, RecordView, SlotView
@@ -188,7 +190,10 @@ class MessageState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageView:
-    """A message, the turns it led to over all asks, and the last answer (final once ``state`` is)."""
+    """A message, the turns it led to over all asks, and the last answer (final once ``state`` is).
+
+    ``coverage``: which nodes' logs that is read from. What a node that did not answer knows is missing.
+    """
 
     id: str
     trace_id: str
@@ -200,6 +205,7 @@ class MessageView:
     reason: str
     turns: tuple[TurnView, ...]
     asks: tuple[AskView, ...]
+    coverage: Coverage = WHOLE
 
 
 class SharedRecords(Protocol):
@@ -259,7 +265,7 @@ class NodeFace(Protocol):
         ...
 
     async def message(self, message_id: str) -> MessageView | None:
-        """How a message stands, or ``None`` where this node never took it. Raises ``Unavailable``."""
+        """How a message stands, or ``None`` where no live node took it. Raises ``Unavailable`` where one is silent."""
         ...
 
     async def events(self, wanted: EventFilter) -> list[StoredEvent]:
@@ -300,6 +306,10 @@ class NodeFace(Protocol):
 
     async def budgets(self) -> BudgetsView:
         """Every token budget; where the counters cannot be read, it says so and is no error."""
+        ...
+
+    async def tools(self) -> ToolsView:
+        """How the tool servers of the company in force stand on every live node. Raises ``Unavailable``."""
         ...
 
     @property

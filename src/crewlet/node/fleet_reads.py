@@ -1,14 +1,15 @@
 """What the whole fleet knows of one message: each node's log holds what happened on it, so its peers are asked (S2).
 
-Answers are told apart by the node that gave them; who is silent within ``limits.FLEET_READ_WAIT_S`` is logged, and
-what it knows is missing until it is asked again.
+Answers are told apart by the node that gave them. Who is silent within ``limits.FLEET_READ_WAIT_S`` is named in the
+answer's coverage, and what it knows is missing until it is asked again: unknown is never no.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -17,11 +18,12 @@ import structlog
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.events import Event, MalformedEvent, decode, encode
+from crewlet.node.coverage import WHOLE, Coverage, coverage_of
 from crewlet.node.message_events import chain_events
 from crewlet.queue import Answer, EventQueue
 from crewlet.store import EventLog
 
-__all__ = ["FleetReads"]
+__all__ = ["FleetChain", "FleetReads"]
 
 _log = structlog.get_logger(__name__)
 
@@ -29,13 +31,22 @@ _EVENT: Final = "event"
 _CHAIN: Final = "chain"
 
 
-class FleetReads:
-    """Reads of this node's log and its peers'. ``peers`` is how many others are alive, as far as this node knows."""
+@dataclass(frozen=True, slots=True)
+class FleetChain:
+    """The events of a chain by time, each once, and whose logs they come from."""
 
-    def __init__(self, queue: EventQueue, log: EventLog, peers: Callable[[], int]) -> None:
+    events: Sequence[Event]
+    coverage: Coverage
+
+
+class FleetReads:
+    """Reads of this node's log and its peers'. ``alive`` names the live nodes, as far as this node ``me`` knows."""
+
+    def __init__(self, queue: EventQueue, log: EventLog, me: str, alive: Callable[[], Collection[str]]) -> None:
         self._queue = queue
         self._log = log
-        self._peers = peers
+        self._me = me
+        self._alive = alive
 
     async def serve(self, stack: AsyncExitStack) -> None:
         """Answer the peers' questions until ``stack`` ends."""
@@ -44,22 +55,27 @@ class FleetReads:
             stack.push_async_callback(served.close)
 
     async def event(self, event_id: str) -> Event | None:
-        """The event with this id, here or at a peer. Raises ``Unavailable`` where this node's own log cannot say."""
+        """The event with this id, here or at a peer; ``None`` where no live node has it.
+
+        Raises ``Unavailable`` where none of those that answered has it, and one of them did not, or cannot, say.
+        """
         own = await self._own_event(event_id)
         if own:
             return own[0]
-        theirs = await self._asked(_EVENT, event_id)
-        if not theirs and (trouble := self._log.trouble):
+        theirs, coverage = await self._asked(_EVENT, event_id)
+        if theirs:
+            return theirs[0]
+        if trouble := self._log.trouble or coverage.missing():
             raise Unavailable(trouble)
-        return theirs[0] if theirs else None
+        return None
 
-    async def chain(self, trace_id: str) -> list[Event]:
-        """Every event of a chain that tells how its message stands, by time, each once. Raises ``Unavailable``."""
-        own, theirs = await asyncio.gather(self._own_chain(trace_id), self._asked(_CHAIN, trace_id))
+    async def chain(self, trace_id: str) -> FleetChain:
+        """Every event of a chain that tells how its message stands. Raises ``Unavailable``."""
+        own, (theirs, coverage) = await asyncio.gather(self._own_chain(trace_id), self._asked(_CHAIN, trace_id))
         if not theirs:
-            return own
+            return FleetChain(own, coverage)
         events = {event.id: event for event in [*theirs, *own]}
-        return sorted(events.values(), key=lambda event: event.timestamp)
+        return FleetChain(sorted(events.values(), key=lambda event: event.timestamp), coverage)
 
     async def _own_event(self, event_id: str) -> list[Event]:
         stored = await self._log.event(event_id)
@@ -68,18 +84,25 @@ class FleetReads:
     async def _own_chain(self, trace_id: str) -> list[Event]:
         return await chain_events(self._log, trace_id)
 
-    async def _asked(self, subject: str, wanted: str) -> list[Event]:
-        peers = self._peers()
-        if peers <= 0:
-            return []
+    async def _asked(self, subject: str, wanted: str) -> tuple[list[Event], Coverage]:
+        alive = {*self._alive()} | {self._me}
+        if len(alive) == 1:
+            return [], WHOLE
         # This node serves the question too, and its own answer comes with the others'.
-        expected = peers + 1
         answers = await self._queue.scatter(
-            subject, wanted.encode(), timeout_s=limits.FLEET_READ_WAIT_S, expected=expected
+            subject, wanted.encode(), timeout_s=limits.FLEET_READ_WAIT_S, expected=len(alive)
         )
-        if len(answers) < expected:
-            _log.warning("fleet_read_incomplete", question=subject, answered=[each.node for each in answers])
-        return [event for answer in answers for event in _events(answer)]
+        events: list[Event] = []
+        unreadable: dict[str, str] = {}
+        for answer in answers:
+            try:
+                events += _events(answer)
+            except (msgspec.MsgspecError, MalformedEvent) as error:
+                unreadable[answer.node] = f"unreadable: {error}"
+        coverage = coverage_of(alive, answers, unreadable)
+        if not coverage.complete:
+            _log.warning("fleet_read_incomplete", question=subject, missing=coverage.missing())
+        return events, coverage
 
 
 def _answering(read: Callable[[str], Awaitable[list[Event]]]) -> Callable[[bytes], Awaitable[bytes]]:
@@ -98,13 +121,8 @@ def _answering(read: Callable[[str], Awaitable[list[Event]]]) -> Callable[[bytes
     return answer
 
 
-def _events(answer: Answer) -> Iterable[Event]:
-    """What one node answered; what cannot be read of it counts as not said."""
+def _events(answer: Answer) -> list[Event]:
+    """What one node answered. Raises ``MsgspecError``, ``MalformedEvent``."""
     if answer.error:
-        _log.warning("fleet_read_failed", node=answer.node, error=answer.error)
         return []
-    try:
-        return [decode(bytes(raw)) for raw in msgspec.json.decode(answer.payload, type=list[msgspec.Raw])]
-    except (msgspec.MsgspecError, MalformedEvent) as error:
-        _log.warning("fleet_read_failed", node=answer.node, error=str(error))
-        return []
+    return [decode(bytes(raw)) for raw in msgspec.json.decode(answer.payload, type=list[msgspec.Raw])]

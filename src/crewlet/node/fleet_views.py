@@ -24,6 +24,8 @@ class FleetNodeView:
     """A live node. What it does not state is null, never zero; ``seats`` is counted from the leases themselves.
 
     ``config_epoch`` is the company document that it runs, ``config_error`` why it runs no later one, empty if it does.
+    ``member`` is ``healthy``, ``unhealthy`` or ``unknown``: how its member of the brokers' cluster stands by its own
+    word, with ``member_error`` why; null where it has none.
     """
 
     id: str
@@ -42,6 +44,8 @@ class FleetNodeView:
     version: str | None
     broker: str | None
     mcp: Sequence[Mapping[str, Any]] | None
+    member: str | None
+    member_error: str | None
     config_epoch: int | None
     config_error: str | None
 
@@ -61,11 +65,16 @@ class FleetSeatView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DutyView:
-    """A singleton duty and the node that does it."""
+    """A singleton duty and the node that has it.
+
+    ``gone``: the process that has it is not present any more (it died, it is ending, or another one runs under its
+    name), and a peer takes the duty once its claim has run out.
+    """
 
     duty: str
     node: str
     expires_in_s: float
+    gone: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,19 +116,14 @@ def fleet_view(
     """
     rows = sorted((node_row(lease) for lease in nodes), key=lambda row: row.node_id)
     holders = {resource_member(lease.resource): lease for lease in seats}
+    present = {row.lease.owner for row in rows}
     count = Counter(lease.owner for lease in seats)
     return FleetView(
         this_node=this_node,
         nodes=[_node(row, count[row.lease.owner], now, reported.get(row.node_id)) for row in rows],
         seats=[_seat(seat.handle, holders.get(seat.handle), now, (paused or {}).get(seat.handle)) for seat in company],
         pauses_known=paused is not None,
-        duties=sorted(
-            (
-                DutyView(duty=resource_member(each.resource), node=each.preferred, expires_in_s=_left(each, now))
-                for each in duties
-            ),
-            key=lambda view: view.duty,
-        ),
+        duties=sorted((_duty(lease, present, now) for lease in duties), key=lambda view: view.duty),
         unplaceable=[_unplaceable(seat) for seat in unplaceable_seats(company, [row.as_fleet_node() for row in rows])],
         unmanned_roles=[*unmanned_roles(rows)],
     )
@@ -144,8 +148,19 @@ def _node(row: NodeRow, seats: int, now: datetime, config: NodeStatus | None) ->
         version=_stated(said, "version", str),
         broker=_stated(said, "broker", str),
         mcp=_stated(said, "mcp", list),
+        member=_stated(said, "member", str),
+        member_error=_stated(said, "member_error", str),
         config_epoch=None if config is None else config.epoch,
         config_error=None if config is None else config.error,
+    )
+
+
+def _duty(lease: Lease, present: Collection[str], now: datetime) -> DutyView:
+    return DutyView(
+        duty=resource_member(lease.resource),
+        node=lease.preferred,
+        expires_in_s=_left(lease, now),
+        gone=lease.owner not in present,
     )
 
 

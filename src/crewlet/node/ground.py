@@ -19,6 +19,8 @@ from crewlet.coordination.slots import LEASES
 from crewlet.node.bring_up import bring_up_s, brought_up
 from crewlet.node.broker_access import BrokerAccess, open_broker
 from crewlet.node.broker_writes import BrokerWrites
+from crewlet.node.embedded_member import EmbeddedMember
+from crewlet.node.member_watch import MemberPace, MemberWatch
 from crewlet.node.seat_activity import SeatActivities
 from crewlet.node.shared_stores import open_stores
 from crewlet.notify import inbound_subscription
@@ -46,10 +48,12 @@ class Stranded:
 class Ground:
     """All that knows nothing of the company yet, started. What the queue publishes is written to the event log.
 
-    ``lease_ttl_s`` is the TTL in force, whoever set it (C-113, C-115): a claim for longer would be refused.
+    ``lease_ttl_s`` is the TTL in force, whoever set it (C-113, C-115): a claim for longer would be refused. ``member``
+    watches this node's broker where it is a member of a cluster.
     """
 
     access: BrokerAccess
+    member: MemberWatch | None
     queue: JetStreamQueue
     writes: BrokerWrites
     dead_letters: DeadLetters
@@ -112,6 +116,7 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
     ack_waits[inbound_subscription()] = min(lease_ttl_s, limits.ACK_WAIT_S)
     return Ground(
         access=access,
+        member=_member_watch(config, access, clock, ids, stack),
         queue=queue,
         writes=writes,
         dead_letters=DeadLetterBox(access.api),
@@ -124,6 +129,18 @@ async def lay_ground(config: NodeConfig, clock: Clock, ids: Ids, stack: AsyncExi
         on_stranded=stranded,
         lease_ttl_s=lease_ttl_s,
     )
+
+
+def _member_watch(
+    config: NodeConfig, access: BrokerAccess, clock: Clock, ids: Ids, stack: AsyncExitStack
+) -> MemberWatch | None:
+    if access.broker is None or config.stream.cluster is None:
+        return None
+    member = EmbeddedMember(access.broker, config.node_id, ids)
+    watch = MemberWatch(config.node_id, member, clock, MemberPace())
+    watch.start()
+    stack.push_async_callback(watch.close)
+    return watch
 
 
 def _queue_config(stream: StreamConfig, members: MembersStreams | None) -> QueueConfig:

@@ -19,6 +19,7 @@ from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
 from crewlet.base.trace import Trace, child_of, fresh_trace
 from crewlet.config import NodeConfig
+from crewlet.coordination import NodeStatus
 from crewlet.coordination.lease_names import resource_member
 from crewlet.coordination.slots import LEASES
 from crewlet.events import Body, Event, new_event
@@ -38,11 +39,14 @@ from crewlet.node.face import (
     SeatView,
     SentMessage,
 )
+from crewlet.node.fleet_company import revision_of
+from crewlet.node.fleet_tools import ToolsView
 from crewlet.node.fleet_views import FleetView, fleet_view
 from crewlet.node.mailbox_views import mailbox_views
 from crewlet.node.mailboxes import inbox_of
 from crewlet.node.message_chain import events_of_message
 from crewlet.node.message_view import asks_in, message_view
+from crewlet.node.news import News
 from crewlet.node.parts import NodeParts, assemble
 from crewlet.node.pause_control import SeatPauseControl
 from crewlet.node.seat_views import seat_views
@@ -85,6 +89,7 @@ class Node(NodeFace):
         self._draining = False
         self._on_draining: list[Callable[[], None]] = []
         self._close_face: Callable[[], Awaitable[None]] | None = None
+        self._news = News(parts.ground.writes.publish, settings.clock, settings.ids)
         self._tasks = Tasks("node")
 
     @classmethod
@@ -122,7 +127,7 @@ class Node(NodeFace):
                 lambda: in_force.number, lambda: in_force.source().document, parts.applying.follow
             )
         parts.duties.start()
-        await self._tell(OrgStarted(company=organization.name, seats=len(organization.agent_seats)))
+        await self._news.tell(OrgStarted(company=organization.name, seats=len(organization.agent_seats)))
         _log.info("engine_started", company=organization.name, seats=len(parts.host.held()))
 
     def closes(self, close_face: Callable[[], Awaitable[None]]) -> None:
@@ -139,7 +144,7 @@ class Node(NodeFace):
         parts.host.drain()
         # Whoever waits at the gate gives its delivery back: a peer may have room.
         parts.gate.close()
-        await self._tell(OrgStopped(company=self._parts.company.organization().name))
+        await self._news.tell(OrgStopped(company=self._parts.company.organization().name))
         inbound = (inbound_subscription(),) if self._routes else ()
         for subscription in (*inbound, *map(inbox_of, parts.host.held())):
             await parts.ground.queue.quiesce(subscription)
@@ -202,9 +207,11 @@ class Node(NodeFace):
         lost = lost_buckets(parts.ground.stores)
         pauses = parts.pausing.trouble
         silent = parts.host.trouble
+        member = "" if parts.ground.member is None or self._draining else parts.ground.member.trouble
         troubles = (
             linked,
             lost,
+            member,
             silent,
             pauses,
             parts.ground.writes.trouble,
@@ -280,9 +287,11 @@ class Node(NodeFace):
             return None
         body = delivery.data
         assert isinstance(body, InboundDelivery), "its id is derived for this type alone"
-        events = events_of_message(body, await self._parts.reads.chain(delivery.trace_id))
+        chain = await self._parts.reads.chain(delivery.trace_id)
+        events = events_of_message(body, chain.events)
         asks = [await self._parts.ground.channels.get(channel_id) for channel_id in asks_in(events)]
-        view = message_view(delivery, events, [ask for ask in asks if ask is not None])
+        known = [ask for ask in asks if ask is not None]
+        view = replace(message_view(delivery, events, known), coverage=chain.coverage)
         return view if view.state != MessageState.WAITING else replace(view, reason=self._why_stopped(view.handle))
 
     def _why_stopped(self, handle: str) -> str:
@@ -331,8 +340,6 @@ class Node(NodeFace):
         else:
             now = (await self._parts.ground.stores[LEASES.name].time()).earliest
         company = placed_seats(self._parts.company.organization())
-        shared = self._parts.fleet_company
-        reported = {} if shared is None else await shared.reported()
         return fleet_view(
             config.node_id,
             company,
@@ -340,13 +347,32 @@ class Node(NodeFace):
             seats=seats,
             duties=duties,
             now=now,
-            reported=reported,
+            reported=await self._reported(),
             paused=self._parts.pausing.every(),
         )
+
+    async def _reported(self) -> dict[str, NodeStatus]:
+        """Which document each node runs; one that shares none runs what it was started with or given since."""
+        parts, node = self._parts, self._settings.config.node_id
+        if parts.fleet_company is not None:
+            return await parts.fleet_company.reported()
+        own = NodeStatus(
+            node=node,
+            epoch=parts.company.number,
+            revision_id=revision_of(parts.company.source().document),
+            status="ok",
+            posture=parts.status.posture.name,
+            reported_at=self._settings.clock.now(),
+        )
+        return {node: own}
 
     async def budgets(self) -> BudgetsView:
         """Every token budget."""
         return await self._parts.budgeting.reading.all()
+
+    async def tools(self) -> ToolsView:
+        """How the tool servers of the company in force stand on every live node."""
+        return await self._parts.fleet_tools.standing()
 
     @property
     def records(self) -> StoredRecords:
@@ -408,14 +434,6 @@ class Node(NodeFace):
             source=OPERATOR,
         )
         await self._parts.ground.writes.publish(topics.event_topic(event.type), event)
-
-    async def _tell(self, body: Body) -> None:
-        settings = self._settings
-        event = new_event(body, trace=fresh_trace(settings.ids), now=settings.clock.now(), ids=settings.ids)
-        try:
-            await self._parts.ground.writes.publish(topics.event_topic(event.type), event)
-        except CrewletError as error:
-            _log.warning("lifecycle_event_lost", type=event.type, error=str(error))
 
 
 def _delivery_id(message_id: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from crewlet import __version__
 from crewlet.base.fence import Posture
+from crewlet.node.member_standing import MemberStanding
 from crewlet.tools import ServerStatus
 
 __all__ = ["NodeStatusSource"]
@@ -16,13 +17,17 @@ __all__ = ["NodeStatusSource"]
 
 @dataclass(slots=True, kw_only=True)
 class NodeStatusSource:
-    """Asked with every heartbeat; must not wait. ``draining`` is set by the node when its drain begins."""
+    """Asked with every heartbeat; must not wait. ``draining`` is set by the node when its drain begins.
+
+    ``member`` says how the node's member of the brokers' cluster stands; ``None`` where it has none.
+    """
 
     in_flight: Callable[[], int]
     posture: Posture
     tool_servers: Callable[[], list[ServerStatus]]
     started_at: datetime
     broker: str
+    member: Callable[[], MemberStanding | None] = lambda: None
     draining: bool = False
 
     def __call__(self) -> Mapping[str, Any]:
@@ -35,7 +40,12 @@ class NodeStatusSource:
             "version": __version__,
             "broker": self.broker,
             "mcp": [_row(server) for server in self.tool_servers()],
+            **_member(self.member()),
         }
+
+
+def _member(standing: MemberStanding | None) -> dict[str, Any]:
+    return {} if standing is None else {"member": str(standing.state), "member_error": standing.why}
 
 
 def _row(server: ServerStatus) -> dict[str, Any]:

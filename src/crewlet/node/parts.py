@@ -44,6 +44,7 @@ from crewlet.node.directory import CompanyDirectory
 from crewlet.node.duty_parts import CompanyRoster, Incarnation, NodeDuties, node_duties
 from crewlet.node.fleet_company import FleetCompany, FleetCompanyParts
 from crewlet.node.fleet_reads import FleetReads
+from crewlet.node.fleet_tools import FleetTools
 from crewlet.node.ground import Ground, lay_ground
 from crewlet.node.key_cooldowns import KeyCooldowns
 from crewlet.node.liveness import Liveness
@@ -121,6 +122,7 @@ class NodeParts:
     status: NodeStatusSource
     liveness: Liveness
     reads: FleetReads
+    fleet_tools: FleetTools
     steering: Steering
     runner: TurnRunner
     budgeting: Budgeting
@@ -208,6 +210,7 @@ async def assemble(
         tool_servers=tools.status,
         started_at=around.clock.now(),
         broker=ground.access.backend,
+        member=lambda: None if ground.member is None else ground.member.standing,
     )
     liveness = _liveness(me, around)
     seats = await assemble_seats(
@@ -261,8 +264,7 @@ async def assemble(
         in_force.next_number if fleet_company is None else fleet_company.activate,
     )
     stack.push_async_callback(applying.close)
-    reads = FleetReads(ground.queue, ground.event_log, lambda: len(host.nodes()) - 1)
-    await reads.serve(stack)
+    reads, fleet_tools = await _fleet_answers(config, ground, in_force, tools, host, fleet_company, stack)
     await steering.serve(stack)
     return NodeParts(
         ground=ground,
@@ -271,6 +273,7 @@ async def assemble(
         status=status,
         liveness=liveness,
         reads=reads,
+        fleet_tools=fleet_tools,
         steering=steering,
         host=host,
         pausing=seats.pausing,
@@ -295,6 +298,35 @@ async def assemble(
         record_notes=_LOCAL_NOTES if config.coordination == "local" else {},
         tracer=tracer,
     )
+
+
+async def _fleet_answers(
+    config: NodeConfig,
+    ground: Ground,
+    company: CompanyInForce,
+    tools: ToolHost,
+    host: Host,
+    shared: FleetCompany | None,
+    stack: AsyncExitStack,
+) -> tuple[FleetReads, FleetTools]:
+    """What is asked of every live node, and answered to the others, until ``stack`` ends."""
+
+    def alive() -> list[str]:
+        return [row.node_id for row in host.nodes()]
+
+    reads = FleetReads(ground.queue, ground.event_log, config.node_id, alive)
+    fleet_tools = FleetTools(
+        queue=ground.queue,
+        me=config.node_id,
+        alive=alive,
+        company=company,
+        tools=tools,
+        unplaceable=lambda: {seat.handle for seat in host.unplaceable()},
+        behind=lambda: "" if shared is None else "; ".join(shared.problems()),
+    )
+    await reads.serve(stack)
+    await fleet_tools.serve(stack)
+    return reads, fleet_tools
 
 
 def _fleet_company(config: NodeConfig, ground: Ground, posture: Posture, around: Surroundings) -> FleetCompany | None:

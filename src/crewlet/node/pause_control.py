@@ -7,15 +7,14 @@ from datetime import datetime
 
 import structlog
 
-from crewlet import topics
 from crewlet.base.clock import Clock
-from crewlet.base.errors import CrewletError, Unavailable
+from crewlet.base.errors import Unavailable
 from crewlet.base.ids import Ids
-from crewlet.base.trace import fresh_trace
 from crewlet.coordination import PauseChange, SeatPause, SeatPauses
-from crewlet.events import Body, Event, new_event
+from crewlet.events import Event
 from crewlet.events.types import SeatPaused, SeatResumed
 from crewlet.node.face import NoSuchSeat, NotAnAgent
+from crewlet.node.news import News
 from crewlet.node.pause_views import PausedSeat, ResumedSeat, pause_view
 from crewlet.org import Organization
 
@@ -40,9 +39,8 @@ class SeatPauseControl:
     ) -> None:
         self._pauses = pauses
         self._organization = organization
-        self._publish = publish
+        self._news = News(publish, clock, ids)
         self._clock = clock
-        self._ids = ids
 
     async def pause(self, handle: str, *, by: str, reason: str = "", stop_running: bool = False) -> PausedSeat:
         """The seat works nothing more until it is resumed; ``stop_running`` ends what it works on now, too.
@@ -56,16 +54,10 @@ class SeatPauseControl:
         pause, changed = came_to.pause, came_to.change is not PauseChange.NONE
         if changed:
             _log.info("seat_paused", seat=handle, by=by, reason=reason, stop_running=pause.stop_running)
-            await self._tell(
-                SeatPaused(
-                    agent_handle=handle,
-                    paused_by=by,
-                    paused_at=pause.at,
-                    reason=reason,
-                    stop_running=pause.stop_running,
-                ),
-                by,
+            told = SeatPaused(
+                agent_handle=handle, paused_by=by, paused_at=pause.at, reason=reason, stop_running=pause.stop_running
             )
+            await self._news.tell(told, source=by)
         return PausedSeat(handle=handle, paused=pause_view(pause), changed=changed)
 
     async def resume(self, handle: str, *, by: str) -> ResumedSeat:
@@ -75,7 +67,7 @@ class SeatPauseControl:
         if ended is None:
             return ResumedSeat(handle=handle, ended=None)
         _log.info("seat_resumed", seat=handle, by=by, paused_by=ended.by)
-        await self._tell(_resumed(ended, by), by)
+        await self._news.tell(_resumed(ended, by), source=by)
         return ResumedSeat(handle=handle, ended=pause_view(ended))
 
     async def forget(self, handles: Iterable[str], *, before: datetime) -> None:
@@ -91,7 +83,7 @@ class SeatPauseControl:
                 continue
             if ended is not None:
                 _log.info("seat_resumed", seat=handle, by="", paused_by=ended.by)
-                await self._tell(_resumed(ended, ""), "engine")
+                await self._news.tell(_resumed(ended, ""), source="engine")
 
     def _agent(self, handle: str) -> None:
         organization = self._organization()
@@ -100,14 +92,6 @@ class SeatPauseControl:
             raise NoSuchSeat(handle, [each.handle for each in organization.agent_seats])
         if not seat.is_agent:
             raise NotAnAgent(f"{handle} is a person: nobody pauses them here")
-
-    async def _tell(self, body: Body, source: str) -> None:
-        event = new_event(body, trace=fresh_trace(self._ids), now=self._clock.now(), ids=self._ids, source=source)
-        try:
-            await self._publish(topics.event_topic(event.type), event)
-        except CrewletError as error:
-            # The record stands: telling whoever asked that it failed would be false.
-            _log.warning("seat_pause_news_lost", type=event.type, error=str(error))
 
 
 def _resumed(ended: SeatPause, by: str) -> SeatResumed:

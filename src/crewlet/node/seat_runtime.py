@@ -8,20 +8,18 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from crewlet import topics
 from crewlet.base import limits
 from crewlet.base.clock import Clock
-from crewlet.base.errors import CrewletError, Unavailable
+from crewlet.base.errors import Unavailable
 from crewlet.base.fence import Fence
 from crewlet.base.ids import Ids
 from crewlet.base.tasks import Tasks
-from crewlet.base.trace import fresh_trace
 from crewlet.coordination import Lease
-from crewlet.events import Body, new_event
 from crewlet.events.types import AgentSpawned, AgentTerminated
 from crewlet.inbox import NoRefusal, Refusal, RunTurn, SeatInbox, SeatInboxParts, Trigger, TurnJournal, TurnOutcome
 from crewlet.node.company_parts import CompanySource
 from crewlet.node.mailboxes import inbox_of
+from crewlet.node.news import News
 from crewlet.node.seat_admitted import SeatAdmitted
 from crewlet.node.seat_holds import FRONT, SeatHolds
 from crewlet.node.seat_steps import JournalTakeOver, NoTakeOver, Pauses, seat_steps
@@ -67,6 +65,8 @@ class SeatRuntime:
         self._parts = parts
         self._tenures: dict[str, SeatTenure] = {}
         self._tasks = Tasks("seat_fronts")
+        # The lease says who holds the seat.
+        self._news = News(parts.queue.publish, parts.clock, parts.ids)
         self.steps = seat_steps(
             queue=parts.queue,
             tools=parts.tools,
@@ -121,12 +121,18 @@ class SeatRuntime:
             await self._hand_on(handle)
         self._parts.admitted.gone(handle)
         if tenure.is_told:
-            await self._tell(handle, AgentTerminated(agent_handle=handle, reason=str(mode)))
+            await self._news.tell(AgentTerminated(agent_handle=handle, reason=str(mode)), source=handle)
 
     async def on_unproven(self, handle: str) -> None:
         """Stop fetching until ownership is proven again."""
         self._parts.admitted.unproven(handle)
-        await self._parts.queue.quiesce(inbox_of(handle))
+        try:
+            async with asyncio.timeout(limits.SEAT_QUIESCE_WAIT_S):
+                await self._parts.queue.quiesce(inbox_of(handle))
+        except TimeoutError:
+            # Nothing is asked for any more, and what comes is given back; the broker may hear of it later. Whoever
+            # waited longer over a silent link would keep the renewals from their next try.
+            _log.debug("seat_quiesce_unheard", seat=handle)
 
     async def on_proven(self, handle: str) -> None:
         """Fetch again; without this edge a seat that deferred once would be owned, attached and deaf (S-052)."""
@@ -205,14 +211,4 @@ class SeatRuntime:
         agent_id, role = ("", "") if seat is None else (seat.agent_id or "", seat.name)
         tenure.is_told = True
         spawned = AgentSpawned(agent_handle=tenure.handle, agent_id=agent_id, role=role, epoch=tenure.lease.epoch)
-        await self._tell(tenure.handle, spawned)
-
-    async def _tell(self, handle: str, body: Body) -> None:
-        event = new_event(
-            body, trace=fresh_trace(self._parts.ids), now=self._parts.clock.now(), ids=self._parts.ids, source=handle
-        )
-        try:
-            await self._parts.queue.publish(topics.event_topic(event.type), event)
-        except CrewletError as error:
-            # Live news only: the lease says who holds the seat.
-            _log.warning("seat_news_lost", seat=handle, type=event.type, error=str(error))
+        await self._news.tell(spawned, source=tenure.handle)

@@ -77,8 +77,20 @@ class ToolHost:
 
     def status(self) -> list[ServerStatus]:
         """A row for each server (C-192), by name; the seats' instances of one server are counted together."""
+        return by_server(self.instances())
+
+    def instances(self) -> list[ServerStatus]:
+        """A row for each instance: the shared ones first, then seat by seat."""
         groups = [self._shared, *(self._seats[handle] for handle in sorted(self._seats))]
-        return by_server(row for group in groups for row in group.status())
+        return [row for group in groups for row in group.status()]
+
+    def unsettled(self, specs: Sequence[ToolServerSpec], handle: str = "") -> tuple[str, ...]:
+        """What keeps a seat's servers, or without a handle the shared ones, from being these, each of them tried.
+
+        By name: what was not tried yet, and what should be gone. A seat without any here has everything to begin with.
+        """
+        group = self._seats.get(Handle(handle)) if handle else self._shared
+        return tuple(spec.name for spec in specs) if group is None else group.unsettled(specs)
 
     async def close(self) -> None:
         """End all servers, side by side; bounded."""

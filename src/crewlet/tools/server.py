@@ -99,6 +99,11 @@ class ToolServer:
         """Whether it takes a new ``ToolServer`` to have it back: it never started, or ended too often."""
         return self._first_attempt.is_set() and self._up_since_s is None and (not self._tools or self._restarts.gave_up)
 
+    @property
+    def is_attempted(self) -> bool:
+        """Whether its first start succeeded or failed already."""
+        return self._first_attempt.is_set()
+
     def status(self) -> ServerStatus:
         """How this one instance stands."""
         return ServerStatus(

@@ -28,6 +28,11 @@ class ServerGroup:
         """A row for each instance."""
         return [server.status() for server in self._servers.values()]
 
+    def unsettled(self, specs: Sequence[ToolServerSpec]) -> tuple[str, ...]:
+        """The names of those that are wanted and were not tried yet, and of those that should not be here any more."""
+        tried = {server.name for server in self._servers.values() if server.is_attempted and server.spec in specs}
+        return tuple(sorted(({spec.name for spec in specs} | self._servers.keys()) - tried))
+
     async def become(self, specs: Sequence[ToolServerSpec]) -> None:
         """Have exactly these servers, and return once each has started or failed.
 

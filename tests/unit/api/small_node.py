@@ -22,6 +22,7 @@ from crewlet.coordination.slots import LEDGER, SECRETS
 from crewlet.events import Body, Event, encode, new_event
 from crewlet.node.budget_views import BudgetsView, budgets_view
 from crewlet.node.company_change import AppliedCompany, CheckedCompany, CompanyChange, CompanyView
+from crewlet.node.coverage import Coverage, NodeAnswered
 from crewlet.node.face import (
     Health,
     MailboxView,
@@ -33,6 +34,7 @@ from crewlet.node.face import (
     SeatView,
     SentMessage,
 )
+from crewlet.node.fleet_tools import ToolsView
 from crewlet.node.fleet_views import FleetView, fleet_view
 from crewlet.node.pause_views import PausedSeat, PauseView, ResumedSeat
 from crewlet.node.shared_records import StoredRecords
@@ -138,6 +140,7 @@ class SmallCompany:
     def __init__(self) -> None:
         self.applied: list[tuple[str, str]] = []
         self.refusal: Exception | None = None
+        self.trouble = ""
 
     def current(self) -> CompanyView:
         return CompanyView(company="Acme", epoch=len(self.applied) + 1, document="name: Acme", lasts=True)
@@ -153,7 +156,7 @@ class SmallCompany:
     async def apply(self, document: str, *, by: str) -> AppliedCompany:
         checked = await self.check(document)
         self.applied.append((document, by))
-        return AppliedCompany(checked=checked, epoch=len(self.applied) + 1, lasts=False)
+        return AppliedCompany(checked=checked, epoch=len(self.applied) + 1, lasts=False, trouble=self.trouble)
 
 
 class SmallSteering:
@@ -206,8 +209,17 @@ BUDGETS = budgets_view(
 """A ceiling for the company's week and one for the ceo's day, and nothing spent."""
 
 
+IN_PLACE = ToolsView(
+    epoch=2, failures=(), pending=(), coverage=Coverage(nodes=(NodeAnswered(id="node-0", answered=True),))
+)
+"""Every tool server of the document serves."""
+
+
 class SmallNode:
-    """Satisfies ``NodeFace``. ``broken`` is raised by every call that may raise."""
+    """Satisfies ``NodeFace``. ``broken`` is raised by every call that may raise.
+
+    ``standing`` is how its tools stand at one look after another, the last for good.
+    """
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, str, str]] = []
@@ -229,10 +241,14 @@ class SmallNode:
         self.boxes: list[MailboxView] = []
         self.presence: list[Lease] = []
         self.leases: list[Lease] = []
+        self.duties: list[Lease] = []
         self.buckets = {slot.name: MemoryBucket(slot, SystemClock()) for slot in (LEDGER, SECRETS)}
         self.stores = {name: MemoryRecordStore(bucket) for name, bucket in self.buckets.items()}
         self.records = StoredRecords(self.stores)
         self.budget = BUDGETS
+        self.turn_id: str | None = None
+        self.standing = [IN_PLACE]
+        self.tools_asked = 0
 
     def health(self) -> Health:
         return replace(_HEALTH, shutting_down=self.draining)
@@ -243,6 +259,8 @@ class SmallNode:
     def seats(self) -> tuple[SeatView, ...]:
         paused = self.pauses.standing.get("ceo")
         ceo = replace(_SEAT, activity="stopped", stopped_reason="paused", paused=paused) if paused else _SEAT
+        if self.turn_id:
+            ceo = replace(ceo, activity="working", turn_id=self.turn_id)
         return (ceo, replace(_SEAT, handle="ada", kind="human", activity=None, epoch=None, models=()))
 
     async def send_message(self, handle: str, text: str, *, principal: str, parent: Trace | None = None) -> SentMessage:
@@ -276,8 +294,18 @@ class SmallNode:
     async def fleet(self) -> FleetView:
         await self._trouble()
         return fleet_view(
-            "node-0", [PlacedSeat("ceo"), PlacedSeat("cto")], nodes=self.presence, seats=self.leases, duties=(), now=NOW
+            "node-0",
+            [PlacedSeat("ceo"), PlacedSeat("cto")],
+            nodes=self.presence,
+            seats=self.leases,
+            duties=self.duties,
+            now=NOW,
         )
+
+    async def tools(self) -> ToolsView:
+        await self._trouble()
+        self.tools_asked += 1
+        return self.standing.pop(0) if len(self.standing) > 1 else self.standing[0]
 
     async def budgets(self) -> BudgetsView:
         await self._trouble()

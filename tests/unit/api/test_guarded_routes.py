@@ -79,6 +79,7 @@ def test_the_routes_are_those_that_are_meant() -> None:
         Known("GET", "/company"),
         Known("POST", "/company"),
         Known("POST", "/company/check"),
+        Known("GET", "/company/tools"),
         Known("GET", "/budgets"),
         Known("GET", "/coordination"),
         Known("GET", "/coordination/x"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crewlet.api import ApiServer, ApiToken
-from crewlet.api.tokens import operator_token, settle_tokens
+from crewlet.api.tokens import check_guarded, operator_token, settle_tokens
 from crewlet.base.errors import ConfigError, StartRefused
 from tests.unit.api.small_node import SmallNode, asking, config, serving
 
@@ -86,6 +86,13 @@ async def test_an_open_address_without_a_token_refuses_to_start(tmp_path: Path, 
 
     with pytest.raises(StartRefused, match=r"api\.auth\.tokens"):
         await server.start()
+
+
+def test_an_open_address_refuses_a_token_that_could_be_guessed(tmp_path: Path) -> None:
+    tokens = (ApiToken("ada", "a-token-of-the-tests"), ApiToken("bob", "fifteen-letters"))
+
+    with pytest.raises(StartRefused, match=r"token of bob is shorter than 16.*api\.auth\.tokens"):
+        check_guarded(config(tmp_path, tokens=tokens, host="192.0.2.1"))
 
 
 @pytest.mark.parametrize("token", [ApiToken("", "x"), ApiToken("x", "")])

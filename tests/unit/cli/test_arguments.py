@@ -14,6 +14,7 @@ COMMANDS = {
     "run with files": ["run", "-c", "node.yaml", "--company", "c.yaml", "--log-level", "debug", "--log-format", "json"],
     "ask": ["ask", "ceo", "Hello", "--timeout", "5", "--quiet"],
     "ask elsewhere": ["ask", "ceo", "-", "--json", "--url", "http://127.0.0.1:1", "-c", "node.yaml"],
+    "message": ["message", "m-1", "--json", "-c", "node.yaml"],
     "seats": ["seats", "--json"],
     "events": ["events", "-f", "--type", "org_started", "--seat", "ceo", "--limit", "5", "--json"],
     "mailboxes": ["mailboxes", "--seat", "ceo", "--json"],

@@ -117,7 +117,7 @@ async def test_no_answer_in_time_ends_with_code_3_and_what_is_known(
     said = capsys.readouterr()
     assert (code, said.out) == (3, "")
     assert "no answer within 0.3 s: no model answered" in said.err
-    assert "GET /messages/m-1" in said.err
+    assert "crewlet message m-1 --url http" in said.err
 
 
 async def test_what_a_waiting_message_waits_for_is_told_once(

@@ -75,3 +75,20 @@ async def test_a_store_that_does_not_answer_is_no_empty_fleet(
     code = await fleet(server)
 
     assert (code != 0, capsys.readouterr().out) == (True, "")
+
+
+async def test_a_duty_of_a_node_that_is_gone_is_shown_as_that(
+    server: ApiServer, company: SmallNode, capsys: Said
+) -> None:
+    company.duties = [lease("worker:maintenance", "node-7"), lease("worker:scheduler", "node-1")]
+
+    await fleet(server)
+
+    said = capsys.readouterr()
+    duties = said.out.split("\n\n")[2].splitlines()[1:]
+    assert [row.split() for row in duties] == [
+        ["maintenance", "node-7", "(gone)", "30", "s"],
+        ["scheduler", "node-1", "30", "s"],
+    ]
+    assert "node-7 had the duty maintenance and is gone: another node takes it in 30 s" in said.err
+    assert "scheduler" not in said.err

@@ -81,3 +81,14 @@ async def test_a_seat_that_is_not_there_is_named_and_exits_with_1(server: ApiSer
     code = await crewlet("seats", "pause", "ce", "--url", server.url)
 
     assert (code, "did you mean 'ceo'" in capsys.readouterr().err) == (1, True)
+
+
+async def test_the_turn_that_a_seat_runs_is_listed_under_the_id_that_steering_takes(
+    server: ApiServer, company: SmallNode, capsys: Said
+) -> None:
+    company.turn_id = "turn-7"
+
+    await crewlet("seats", "--url", server.url)
+
+    header, ceo, *_ = capsys.readouterr().out.splitlines()
+    assert ceo[header.index("TURN") :].split()[0] == "turn-7"

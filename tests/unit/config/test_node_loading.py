@@ -184,6 +184,7 @@ def test_what_only_a_fleet_or_a_later_part_needs_is_refused_as_not_supported_yet
         ("api: {auth: {tokens: [{id: a, token: x}, {id: b, token: x}]}}", "api.auth.tokens[1].token"),
         ("api: {auth: {tokens: [{id: a, token: 'x y'}]}}", "api.auth.tokens[0].token"),
         ("api: {auth: {tokens: [{id: a, token: ''}]}}", "api.auth.tokens[0].token"),
+        ("api: {host: 0.0.0.0, auth: {tokens: [{id: a, token: fifteen-letters}]}}", "api.auth.tokens[0].token"),
         ("node: {max_concurrent: -1}", "node.max_concurrent"),
         ("node: {roles: [ingress]}", "node.roles"),
         ("store: {scratch: true}", "store.scratch"),
@@ -200,6 +201,12 @@ def test_an_address_that_others_reach_is_taken_with_a_token(folder: Path) -> Non
     config = _config(folder, f"api: {{host: 0.0.0.0, auth: {{tokens: [{{id: op, token: {_TOKEN}}}]}}}}")
 
     assert [(token.id, token.token) for token in config.api.tokens] == [("op", _TOKEN)]
+
+
+def test_on_loopback_a_token_may_be_as_short_as_one_likes(folder: Path) -> None:
+    config = _config(folder, "api: {auth: {tokens: [{id: op, token: x}]}}")
+
+    assert [token.token for token in config.api.tokens] == ["x"]
 
 
 @pytest.mark.parametrize("stream", ["mailbox", "event", "config", "dead_letter"])

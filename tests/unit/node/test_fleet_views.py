@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -69,6 +70,15 @@ def test_duties_are_shown_with_who_does_them() -> None:
     (duty,) = view(lease("node:a", data=SAID), lease("worker:maintenance", "b", left_s=2700)).duties
 
     assert (duty.duty, duty.node, duty.expires_in_s) == ("maintenance", "b", 2700.0)
+
+
+@pytest.mark.parametrize(("owner", "gone"), [("b:1", False), ("b:0", True), ("c:1", True)])
+def test_a_duty_of_a_process_that_is_not_present_is_shown_as_a_gone_ones(owner: str, gone: bool) -> None:
+    had = replace(lease("worker:maintenance", owner[0], left_s=2700), owner=owner)
+
+    (duty,) = view(lease("node:a", data=SAID), lease("node:b", "b", data=SAID), had).duties
+
+    assert (duty.node, duty.gone) == (owner[0], gone)
 
 
 def test_a_lease_past_its_end_has_nothing_left() -> None:

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 
-import msgspec
 import structlog
 
 from crewlet.backends.nats.jetstream_api import JetStream
 from crewlet.backends.nats.jetstream_types import ApiError, StreamInfo
+from crewlet.backends.nats.member_health import member_lacks
 from crewlet.backends.nats.patience import Patience
 from crewlet.backends.nats.wire import Wire
 from crewlet.base import limits
@@ -19,7 +19,6 @@ from crewlet.base.errors import StartRefused, Unavailable
 __all__ = ["behind", "refuse_second_of_a_name", "wait_current", "wait_for_peers"]
 
 _log = structlog.get_logger(__name__)
-_HEALTH: Final = "$SYS.REQ.SERVER.PING.HEALTHZ"
 _TWO_OF_A_NAME: Final = "duplicate name"
 _ONE_NAME_EACH: Final = "node.id must be another in every node file"
 
@@ -81,7 +80,7 @@ async def wait_current(
     least: tuple[int, int] | None = None
     while True:
         try:
-            lacks = await _lacks(overseer, member)
+            lacks = await member_lacks(overseer, member)
             if not lacks:
                 return
             reason = lacks[0]
@@ -112,21 +111,6 @@ def behind(streams: Iterable[StreamInfo], member: str) -> dict[str, int]:
     return {name: lag for name, lag in copies if lag}
 
 
-async def _lacks(overseer: Wire, member: str) -> list[str]:
-    """What the broker says is not current in it. Raises ``Unavailable``."""
-    asked = msgspec.json.encode({"server_name": member, "exact_match": True, "details": True})
-    answer = await overseer.request(_HEALTH, asked, timeout_s=limits.CLUSTER_ASK_S)
-    try:
-        told = msgspec.json.decode(answer.payload, type=_HealthAnswer)
-    except msgspec.DecodeError as error:
-        raise Unavailable(f"{_HEALTH}: unreadable answer: {error}") from error
-    if told.server.name != member:
-        raise Unavailable(f"{_HEALTH}: {told.server.name} answered for {member}")
-    if told.data.status == "ok":
-        return []
-    return [each.error for each in told.data.errors] or [told.data.error or told.data.status]
-
-
 def _why_apart(words: Iterable[str]) -> str:
     """What the broker's last words say of members that do not find together; empty where they say nothing."""
     text = "\n".join(words)
@@ -135,22 +119,3 @@ def _why_apart(words: Iterable[str]) -> str:
     if _TWO_OF_A_NAME in text:
         return f"two members have one name: {_ONE_NAME_EACH}"
     return ""
-
-
-class _HealthError(msgspec.Struct, frozen=True):
-    error: str = ""
-
-
-class _Health(msgspec.Struct, frozen=True):
-    status: str = ""
-    error: str = ""
-    errors: list[_HealthError] = []
-
-
-class _Server(msgspec.Struct, frozen=True):
-    name: str = ""
-
-
-class _HealthAnswer(msgspec.Struct, frozen=True):
-    server: _Server = _Server()
-    data: _Health = _Health()
