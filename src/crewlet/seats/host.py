@@ -223,9 +223,18 @@ class Host:
             await self._supervised(HEARTBEAT, kept.renew)
 
         seats = [kept for kept in self._kept.values() if kept.lease is not None]
-        await asyncio.gather(self._presence.keep(), each_at_once(seats, renew, at_once=limits.RENEWS_AT_ONCE))
+        await asyncio.gather(self._keep_presence(), each_at_once(seats, renew, at_once=limits.RENEWS_AT_ONCE))
         for kept in [*self._kept.values()]:
             kept.retry()
+
+    async def _keep_presence(self) -> None:
+        """Waited for as long as an answer may take: a claim that is called off still takes back what it wrote."""
+        keeping = self._tasks.start("presence", self._presence.keep())
+        try:
+            await asyncio.wait((keeping,), timeout=self._config.answer_within_s)
+        except asyncio.CancelledError:
+            keeping.cancel()
+            raise
 
     async def _keep_sweeping(self) -> None:
         self._rhythm.begin()

@@ -45,6 +45,15 @@ class HostConfig:
         return self.heartbeat_s * limits.RENEW_AT_FRACTION
 
     @property
+    def answer_within_s(self) -> float:
+        """How long a heartbeat waits for one answer of the store before it goes on without.
+
+        A loop that waited longer would look wedged over a link that is only silent, where leases are short: the
+        watchdog's threshold is one TTL, and this and the pause before the next heartbeat are well below it together.
+        """
+        return self.heartbeat_s
+
+    @property
     def places_seats(self) -> bool:
         """Whether this node runs seats at all."""
         return "seats" in self.roles

@@ -102,13 +102,16 @@ class Presence:
         return f"leases have not been renewed for {silent_s:.0f} s: the coordination store does not answer"
 
     async def keep(self) -> None:
-        """Claim or renew it, with what the node says now. An unreachable store is logged; the next beat tries again."""
-        async with self._one_at_a_time:
-            try:
+        """Claim or renew it, with what the node says now. An unreachable store is logged; the next beat tries again.
+
+        Takes no longer than the store may take to answer, but for what a claim has to take back.
+        """
+        try:
+            async with asyncio.timeout(self._config.answer_within_s), self._one_at_a_time:
                 await self._renew_or_claim()
                 self._answered_at_s = self._clock.elapsed_s()
-            except Unavailable as error:
-                _log.warning("presence_unknown", node=self._config.node_id, error=str(error))
+        except (Unavailable, TimeoutError) as error:
+            _log.warning("presence_unknown", node=self._config.node_id, error=str(error) or "no answer in time")
 
     async def give_up(self) -> None:
         """Stop counting in the fleet, for good."""

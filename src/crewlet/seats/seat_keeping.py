@@ -134,7 +134,7 @@ class KeptSeat:
         if lease is None:
             return
         try:
-            async with asyncio.timeout(None if math.isinf(self.left_s) else max(self.left_s, 0.0)):
+            async with asyncio.timeout(self._may_take_s()):
                 renewed = await self._around.leases.renew(lease, ttl_s=self._around.config.ttl_s)
         except (Unavailable, TimeoutError) as error:
             await self._unproven(lease, str(error) or "no answer in time")
@@ -148,6 +148,12 @@ class KeptSeat:
         self.lease, self.renewed_at_s = renewed, asked_at_s
         if self.established and not self.undead and self._around.may_claim():
             await self._around.hooks.on_proven(self.handle)
+
+    def _may_take_s(self) -> float | None:
+        """How long a renew may take: no other seat's must wait for an answer that does not come."""
+        if math.isinf(self.left_s):
+            return None
+        return min(max(self.left_s, 0.0), self._around.config.answer_within_s)
 
     def retry(self) -> None:
         """Try an undead seat's teardown again; its lease goes the moment that one succeeds (S-045)."""
