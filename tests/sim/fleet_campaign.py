@@ -27,6 +27,8 @@ from tests.sim.seeds import Lived, as_found, as_lived, lived, median
 
 RESULT = Path(__file__).parent / "results" / "fleet.json"
 SEEDS = 1000
+UNEVEN_SEEDS = 100
+UNEVEN_SEATS = 83
 QUARTER_SEEDS = 10
 FULL_SEEDS = 5
 FAULT_SEEDS = 40
@@ -41,19 +43,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=SEEDS, help="small fleets")
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--uneven", type=int, default=UNEVEN_SEEDS, help="small fleets whose shares come out uneven")
     parser.add_argument("--quarter", type=int, default=QUARTER_SEEDS, help="fleets of a quarter of the full size")
     parser.add_argument("--full", type=int, default=FULL_SEEDS, help="fleets of the full size")
     parser.add_argument(
         "--faults", type=int, default=FAULT_SEEDS, help="seeds for each planted fault; 0: none is planted"
     )
     parser.add_argument("--workers", type=int, default=min(os.cpu_count() or 1, 2))
-    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds for the small ones, and for the quarters")
+    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds for each of the smaller sizes")
     parser.add_argument("--full-limit", type=float, default=FULL_LIMIT_S, help="seconds for those of the full size")
     arguments = parser.parse_args()
     found: dict[str, dict[str, object]] = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     with ProcessPoolExecutor(arguments.workers) as workers:
         sizes = {
             "small": (FleetPlan(), arguments.seeds, arguments.limit),
+            "uneven": (FleetPlan(seats=UNEVEN_SEATS), arguments.uneven, arguments.limit),
             "quarter": (QUARTER, arguments.quarter, arguments.limit),
             "full": (FULL, arguments.full, arguments.full_limit),
         }
@@ -66,7 +70,7 @@ def main() -> int:
             found["planted_faults"] = planted(workers, arguments.faults)
             RESULT.write_text(json.dumps(found, indent=2) + "\n")
     print(f"{RESULT.name} is written")
-    broken = any(found.get(name, {}).get("findings") for name in ("small", "quarter", "full"))
+    broken = any(found.get(name, {}).get("findings") for name in ("small", "uneven", "quarter", "full"))
     return 1 if broken or found.get("planted_faults", {}).get("not_found") else 0
 
 

@@ -18,12 +18,13 @@ from crewlet.base.tasks import Tasks, each_at_once
 from crewlet.coordination import Leases
 from crewlet.seats.hooks import ReleaseMode, SeatHooks
 from crewlet.seats.host_config import HostConfig
+from crewlet.seats.ledgers import Ledgers
 from crewlet.seats.pass_rhythm import PassRhythm
 from crewlet.seats.placement import PlacedCompany, PlacedSeat
 from crewlet.seats.presence import NodeRow, Presence
 from crewlet.seats.seat_fence import SeatFence
 from crewlet.seats.seat_keeping import Around, KeptSeat
-from crewlet.seats.sweep import Ledgers, Sweep
+from crewlet.seats.sweep import Sweep
 
 __all__ = ["HEARTBEAT", "SWEEP", "Host"]
 

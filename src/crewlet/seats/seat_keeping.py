@@ -18,9 +18,12 @@ from crewlet.seats.host_config import HostConfig
 from crewlet.seats.step_queue import StepQueue
 from crewlet.seats.teardown import Teardown
 
-__all__ = ["Around", "KeptSeat"]
+__all__ = ["Around", "KeptSeat", "StillFits"]
 
 _log = structlog.get_logger(__name__)
+
+StillFits = Callable[[str], Awaitable[bool]]
+"""Whether this node still has room for the seat, as the fleet is now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,13 +101,14 @@ class KeptSeat:
         """Nothing is held and no step is under way: it may be forgotten."""
         return self.lease is None and not self.undead and self._steps.is_done
 
-    async def claim(self) -> Lease | ClaimRefused | None:
+    async def claim(self, *, still_fits: StillFits | None = None) -> Lease | ClaimRefused | None:
         """Take the seat if it is free; returns with the store's word, and what follows goes on: see :meth:`settled`.
 
-        ``None``: nothing was taken, for a reason that is in the log.
+        ``None``: nothing was taken, for a reason that is in the log. ``still_fits`` is asked once the lease of a seat
+        is there that somebody gave back; where it says no, that goes back before anything is attached.
         """
         answer: asyncio.Future[Lease | ClaimRefused | None] = asyncio.get_running_loop().create_future()
-        self._steps.begin("claim", lambda: self._claim(answer))
+        self._steps.begin("claim", lambda: self._claim(answer, still_fits))
         return await answer
 
     async def settled(self) -> None:
@@ -161,17 +165,17 @@ class KeptSeat:
         if self.undead and self._steps.is_done:
             self._steps.begin("retry", self._retry)
 
-    async def _claim(self, answer: asyncio.Future[Lease | ClaimRefused | None]) -> None:
+    async def _claim(self, answer: asyncio.Future[Lease | ClaimRefused | None], still_fits: StillFits | None) -> None:
         taken: Lease | ClaimRefused | None = None
         try:
-            taken = await self._taken()
+            taken = await self._taken(still_fits)
         finally:
             if not answer.done():
                 answer.set_result(taken)
         if isinstance(taken, Lease):
             await self._establish(taken)
 
-    async def _taken(self) -> Lease | ClaimRefused | None:
+    async def _taken(self, still_fits: StillFits | None) -> Lease | ClaimRefused | None:
         if self.lease is not None or self.undead or not self._around.may_claim():
             return None
         asked_at_s = self._now_s()
@@ -187,7 +191,9 @@ class KeptSeat:
             return None
         if isinstance(answer, ClaimRefused):
             return answer
-        if not self._around.may_claim():
+        # Nobody made room with a seat that lapsed, or that nobody ever had: those need no second look.
+        fits = answer.after_lapse or still_fits is None or await still_fits(self.handle)
+        if not fits or not self._around.may_claim():
             await self._give_back(answer)
             return None
         _log.info("seat_claimed", seat=self.handle, epoch=answer.epoch)

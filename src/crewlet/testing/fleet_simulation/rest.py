@@ -9,7 +9,8 @@ from typing import Any
 from crewlet.base import limits
 from crewlet.coordination import LEASE_PROTOCOL
 from crewlet.seats import PlacedSeat, Placement
-from crewlet.seats.placement import FleetNode
+from crewlet.seats.placement import FleetNode, groups_of
+from crewlet.testing.fleet_simulation.moves import SharedSeats
 from crewlet.testing.fleet_simulation.node import SimulatedNode
 from crewlet.testing.fleet_simulation.reports import Reports
 from crewlet.testing.fleet_simulation.rules import Rule, named
@@ -33,15 +34,18 @@ class FleetAtRest:
         self._reports = reports
 
     async def come_to_rest(self, watch: Watch, *, at_least_s: float = 0.0) -> float:
-        """Wait until nothing moves any more; returns after how many seconds that was."""
+        """Wait until nothing moves any more; returns after how many seconds that was.
+
+        It may be quiet for long while a seat that is given back waits for its turn to end: that is no rest.
+        """
         began_s = self._world.clock.elapsed_s()
         await watch(at_least_s + _QUIET_S)
-        while (quiet_since_s := self._world.changed_at_s) > self._world.clock.elapsed_s() - _QUIET_S:
+        while self._lets_go() or self._world.changed_at_s > self._world.clock.elapsed_s() - _QUIET_S:
             if self._world.clock.elapsed_s() - began_s > self._world.plan.rest_max_s:
                 self._found("rest", f"seats still move after {self._world.plan.rest_max_s:.0f} s")
                 break
             await watch(limits.SEAT_SWEEP_EVERY_S)
-        return max(quiet_since_s - began_s, 0.0)
+        return max(self._world.changed_at_s - began_s, 0.0)
 
     async def settle(self, watch: Watch) -> float:
         """The same, where leases may have to lapse first; then everything is as it should be, and stays so."""
@@ -54,6 +58,18 @@ class FleetAtRest:
         if moved or len(before) != len(self._holders()):
             self._found("still", f"{named(moved) or 'a seat'} moved after the fleet had come to rest")
         return rested_s
+
+    def groups(self) -> list[SharedSeats]:
+        """The seats by placement, over the nodes that there are."""
+        by_placement = groups_of(self._world.company)
+        return [
+            SharedSeats(handles, sum(_fits(group, node) for node in self._world.serving()))
+            for group, handles in by_placement.items()
+        ]
+
+    def _lets_go(self) -> bool:
+        """Whether a seat is attached where no turn may begin on it any more, or not yet."""
+        return any({*node.held} - {*node.host.held()} for node in self._world.serving())
 
     def _check_covered(self) -> None:
         holders = self._holders()

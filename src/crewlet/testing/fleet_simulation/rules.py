@@ -22,7 +22,7 @@ RULES: dict[Rule, str] = {
     "share": "no node holds more of a group than its share",
     "still": "once at rest, nothing moves",
     "rest": "a fleet that is well comes to rest in time",
-    "moves": "a rolling update moves no seat more than twice",
+    "moves": "a restart moves a node's own seats alone, twice at most; so does an update where shares come out even",
     "whole": "no loop and no task of a node fails, whatever befalls it",
 }
 

@@ -13,10 +13,11 @@ from crewlet.base import limits
 from crewlet.coordination import LEASE_PROTOCOL
 from crewlet.testing.fleet_simulation.decoding import decoded_once
 from crewlet.testing.fleet_simulation.faults import NO_FAULT, FleetFault
+from crewlet.testing.fleet_simulation.moves import Restart, moved_too_often
 from crewlet.testing.fleet_simulation.plan import FleetPlan
 from crewlet.testing.fleet_simulation.reports import Reports
 from crewlet.testing.fleet_simulation.rest import FleetAtRest
-from crewlet.testing.fleet_simulation.rules import Finding, named
+from crewlet.testing.fleet_simulation.rules import Finding
 from crewlet.testing.fleet_simulation.troubles import Troubles
 from crewlet.testing.fleet_simulation.world import FleetWorld
 from crewlet.testing.simulated import in_processes, planted
@@ -26,7 +27,6 @@ __all__ = ["FleetRun", "simulate_fleet"]
 
 _LOOK_EVERY_S = 0.5
 _LIMIT_S = 1_000_000.0
-_MOVES_MAX = 2
 _GATE_IDLE = "GATE_VIEW_IDLE_S"
 
 
@@ -137,20 +137,23 @@ class _Hour:
 
     async def _rolling_update(self) -> None:
         """Restart one node after another, each once the one before has its share again."""
-        before = Counter(self._world.moves)
-        for node in self._world.serving()[: self._plan.updated]:
+        groups = self._rest.groups()
+        restarts: list[Restart] = []
+        updated = self._world.serving()[: self._plan.updated]
+        for node in updated:
+            before, held = Counter(self._world.moves), [*node.held]
             self._troubles.leaves(node)
             await self._troubles.settled()
             await self._watch(self._chance.choice((0.0, 3.0, 8.0)))
             self._troubles.starts(node.number)
             await self._troubles.settled()
             self._run.rested_s.append(round(await self._rest.come_to_rest(self._watch), 1))
-        await self._settle()
-        moves = {handle: moved for handle, moved in (self._world.moves - before).items() if moved}
-        self._run.moved = Counter(moves.values())
-        if often := sorted(handle for handle, moved in moves.items() if moved > _MOVES_MAX):
-            what = f"a rolling update moved {named(often)} {max(moves.values())} times at most"
-            self._world.findings.add("moves", what)
+            if node is updated[-1]:
+                await self._settle()
+            restarts.append(Restart(node.owner, held, self._world.moves - before))
+        self._run.moved = Counter(sum((Counter(restart.moved) for restart in restarts), Counter[str]()).values())
+        for broken in moved_too_often(restarts, groups):
+            self._world.findings.add("moves", broken)
 
     async def _settle(self) -> None:
         await self._troubles.settled()
