@@ -10,7 +10,14 @@ import structlog
 
 from crewlet import topics
 from crewlet.backends.nats.jetstream_api import JetStream
-from crewlet.backends.nats.jetstream_types import STREAM_FULL, STREAM_NOT_FOUND, ApiError, StoredMessage, full
+from crewlet.backends.nats.jetstream_types import (
+    STREAM_FULL,
+    STREAM_NOT_FOUND,
+    ApiError,
+    StoredMessage,
+    StreamInfo,
+    full,
+)
 from crewlet.backends.nats.queue_dead_letters import (
     DELIVERIES_HEADER,
     GROUP_HEADER,
@@ -28,12 +35,21 @@ __all__ = ["DeadLetterBox"]
 
 _log = structlog.get_logger(__name__)
 
+_UNKNOWN: Final = "which dead letters there are is not known"
+
+_NO_LETTER: Final = 2**63 - 1
+"""A place that no letter will ever have."""
+
 _ID_MAX_DIGITS: Final = 19
 """The broker counts in 64 bits; a longer number is none of its sequences."""
 
 
 class DeadLetterBox(DeadLetters):
-    """A letter's id is its place in the stream, so it is never given to another."""
+    """A letter's id is its place in the stream, so it is never given to another.
+
+    Where the stream has copies, no absence is told before a majority of them has taken a word: a member that led until
+    it was cut off, or that was just started, would say from its own copy that there is nothing.
+    """
 
     def __init__(self, api: JetStream) -> None:
         self._api = api
@@ -66,7 +82,13 @@ class DeadLetterBox(DeadLetters):
     async def get(self, letter_id: str) -> DeadLetter | None:
         """One letter; see ``DeadLetters``."""
         seq = _sequence(letter_id)
-        return None if seq is None else await self._letter(seq)
+        if seq is None:
+            return None
+        letter = await self._letter(seq)
+        if letter is None and await self._answered_info() is not None:
+            # Whoever said so may have been behind.
+            letter = await self._letter(seq)
+        return letter
 
     async def redrive(self, letter_id: str) -> Redrive:
         """Send again and remove; see ``DeadLetters``."""
@@ -124,14 +146,36 @@ class DeadLetterBox(DeadLetters):
         return None if info is None else info.created
 
     async def _answered_info(self) -> tuple[int, int] | None:
-        """The first and the last place that is taken, or ``None`` where the box is empty."""
-        try:
-            info = await self._api.stream_info(topics.STREAM_DLQ)
-        except ApiError as error:
-            raise Unavailable(str(error)) from error
-        if info is None or info.state.messages == 0:
+        """The first and the last place that is taken, or ``None`` where the box is empty.
+
+        Raises ``Unavailable`` where no leader with a majority says so: what is not known is not empty.
+        """
+        info = await self._info()
+        if info.config.num_replicas > 1:
+            await self._require_majority()
+            # What the majority had taken before that word is in this answer.
+            info = await self._info()
+        if info.state.messages == 0:
             return None
         return info.state.first_seq, info.state.last_seq
+
+    async def _info(self) -> StreamInfo:
+        try:
+            info = await self._api.stream_info(topics.STREAM_DLQ)
+        except (ApiError, Unavailable) as error:
+            raise Unavailable(f"{_UNKNOWN}: {error}") from error
+        if info is None:
+            raise Unavailable(f"{_UNKNOWN}: their stream is not there")
+        if not info.led:
+            raise Unavailable(f"{_UNKNOWN}: nobody leads their stream now")
+        return info
+
+    async def _require_majority(self) -> None:
+        """To delete what was never there changes nothing, and has to be agreed on all the same."""
+        try:
+            await self._api.message_delete(topics.STREAM_DLQ, _NO_LETTER)
+        except (ApiError, Unavailable) as error:
+            raise Unavailable(f"{_UNKNOWN}: most of the members that keep them do not answer: {error}") from error
 
     async def _letter(self, seq: int) -> DeadLetter | None:
         try:
