@@ -171,6 +171,7 @@ def test_a_coalescing_window_outside_its_range_is_refused_as_such(seconds: int) 
         ("mcp_servers: [{name: s, command: c, shared: 'yes'}]", "mcp_servers[0].shared", "true or false"),
         ("turn_engine: {max_iterations: 2.5}", "turn_engine.max_iterations", "whole number"),
         ("turn_engine: {max_iterations: 0}", "turn_engine.max_iterations", "1"),
+        ("turn_engine: {onboarding_max_tool_rounds: -1}", "turn_engine.onboarding_max_tool_rounds", "0"),
         (
             "providers: {llm: {m: {type: openai, model: x, cooldowns: {auth_seconds: 59}}}}",
             "providers.llm.m.cooldowns.auth_seconds",

@@ -36,6 +36,20 @@ def test_how_far_a_turn_goes_is_the_companys_word() -> None:
     assert (config.max_iterations, config.max_tool_rounds, config.delegation_depth_limit) == (2, 7, 4)
 
 
+@pytest.mark.parametrize(
+    ("written", "rounds"),
+    [
+        ({}, (10, 20)),
+        ({"onboarding_max_tool_rounds": 0}, (0, 20)),
+        ({"onboarding_max_tool_rounds": 3, "onboarding_max_tool_rounds_ceiling": 5}, (3, 5)),
+    ],
+)
+def test_how_long_a_seat_may_look_around_is_the_companys_word(written: dict[str, int], rounds: tuple[int, int]) -> None:
+    config = turn_config(acme(turn_engine=written))
+
+    assert (config.onboarding_max_tool_rounds, config.onboarding_max_tool_rounds_ceiling) == rounds
+
+
 def test_a_model_keeps_its_key_references_until_a_call_needs_them() -> None:
     llm = {
         "claude": {
