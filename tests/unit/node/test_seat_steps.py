@@ -88,7 +88,8 @@ class Owners:
                     "lease": owners.get(f"seat:{handle}") == name,
                     "grant": node.host.epoch_of(handle) is not None,
                     "admission": node.host.may_start(handle) is not None,
-                    "inbox": node.queue.attached(inbox_of(handle)),
+                    "mail": node.queue.attached(inbox_of(handle)),
+                    "finished turns": node.queue.attached(reflect_of(handle)),
                     **{step.name: handle in step.seats for step in self._steps[name]},
                 }
                 assert len({*facts.values()}) == 1, (name, handle, facts)
