@@ -114,7 +114,7 @@ class BudgetPark:
         found: dict[str, tuple[RefusedWindow, ...]] = {}
 
         async def read(scope: str, ceilings: Ceilings) -> None:
-            found[scope] = full_windows(await self._budgets.spent(scope, windows), ceilings, windows)
+            found[scope] = full_windows(await self._budgets.slots_of(scope, windows), ceilings, windows)
 
         await together(*(read(scope, ceilings) for scope, ceilings in budget.capped))
         return tuple(window for scope, _ in budget.capped for window in found[scope])

@@ -142,6 +142,7 @@ async def test_what_no_stream_takes_is_told(live: LiveEvents, wire: QuietWire) -
 
     [told] = await losses_after(60.0)
     assert told["count"] == 1
+    assert "503" in told["error"]
 
 
 async def test_an_answer_that_is_none_is_told(live: LiveEvents, wire: QuietWire) -> None:

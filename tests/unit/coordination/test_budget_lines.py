@@ -64,6 +64,17 @@ async def test_each_pause_is_up_to_twice_the_one_before_and_at_most_32_ms() -> N
     await budgets.close()
 
 
+async def test_what_was_spent_can_be_read_without_who_spent_it() -> None:
+    budgets = Budgets(MemoryRecordStore(MemoryBucket(BUDGETS, VirtualClock())), Random(3))
+    assert await budgets.slots_of("org", windows()) == await budgets.spent("org", windows())
+
+    await budgets.charge(SPEND, windows=windows)
+
+    after = await budgets.slots_of("org", windows())
+    assert (after.day.used, after.week.used, after.month.used, after.lanes) == (10, 10, 10, {})
+    await budgets.close()
+
+
 async def test_what_waits_behind_a_write_goes_with_the_next_one() -> None:
     bucket = MemoryBucket(BUDGETS, VirtualClock())
     budgets = Budgets(Reading(bucket), Random(3))

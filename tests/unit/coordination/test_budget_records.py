@@ -13,7 +13,7 @@ from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.coordination import UNCAPPED, BudgetRecord, Ceilings, Period, Spend, agent_scope, windows_at, without_room
 from crewlet.coordination.records.budget_charge import refusals_of
-from crewlet.coordination.records.budget_record import Lane, counted, landed, refused, scope_key
+from crewlet.coordination.records.budget_record import Lane, counted, landed, laneless, refused, scope_key
 from crewlet.coordination.records.codec import decode_record, encode_record
 
 AT = datetime(2026, 9, 23, 12, 0, tzinfo=UTC)
@@ -69,6 +69,21 @@ UNREADABLE: tuple[tuple[str, object], ...] = (
 def test_what_cannot_be_read_is_unknown_and_not_unspent(field: str, value: object) -> None:
     with pytest.raises(Unavailable, match="BudgetRecord"):
         decode_record(BudgetRecord, changed(**{field: value}))
+
+
+def test_without_its_lanes_a_record_says_the_same() -> None:
+    value = changed(motto="thrift", lanes={f"t{each}": (1, (), "2026-09-23") for each in range(100)})
+
+    alone = decode_record(BudgetRecord, laneless(value))
+
+    assert alone == replace(decode_record(BudgetRecord, value), lanes={})
+    assert alone.unknown == {"motto": "thrift"}
+
+
+@pytest.mark.parametrize("value", [b"", b"[]", b'{"scope":7}', changed(day={"label": "zzz", "used": 1})])
+def test_what_cannot_be_read_is_unknown_without_its_lanes_too(value: bytes) -> None:
+    with pytest.raises(Unavailable, match="BudgetRecord"):
+        decode_record(BudgetRecord, laneless(value))
 
 
 def test_a_scope_has_a_key_of_its_own_class() -> None:

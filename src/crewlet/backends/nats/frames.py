@@ -20,9 +20,9 @@ from crewlet.base import limits
 __all__ = ["FrameReader", "check_pattern", "publish_frame", "subscribe_frame", "unsubscribe_frame"]
 
 _END: Final = b"\r\n"
-_SHORTEST: Final = 4
-"""The words of a message's first line: what it is, its subject, the subscription's number, its size."""
+_MESSAGES: Final = (b"MSG ", b"HMSG ")
 _WITH_REPLY: Final = 5
+"""The words of a message's first line: what it is, its subject, the subscription's number, the reply's, its size."""
 _BLANK: Final = re.compile(r"[ \t\r\n]")
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -63,8 +63,8 @@ class FrameReader:
     ``control`` is given whole lines, their ends included.
     """
 
-    def __init__(self, take: Callable[[int, Message], None], control: Callable[[bytes], Awaitable[None]]) -> None:
-        self._take = take
+    def __init__(self, hand_on: Callable[[int, Message], None], control: Callable[[bytes], Awaitable[None]]) -> None:
+        self._hand_on = hand_on
         self._control = control
         self.reset()
 
@@ -74,56 +74,69 @@ class FrameReader:
         self._held_bytes = 0
         self._needed_bytes = 0
 
-    async def parse(self, data: bytes = b"") -> None:
-        """Take what the socket gave. Raises the library's ``ProtocolError`` for what no broker says."""
+    def take(self, data: bytes) -> bytes:
+        """Hand on every message that is whole; returns what begins with anything else, for :meth:`parse`.
+
+        What is begun is kept for the next bytes. Nothing may be taken before the returned bytes were parsed.
+        """
         self._parts.append(data)
         self._held_bytes += len(data)
         if self._held_bytes < self._needed_bytes:
             # A big message comes in many pieces; joined at each they would be copied over and over.
-            return
+            return b""
         buffer = data if len(self._parts) == 1 else b"".join(self._parts)
-        at = 0
+        size, at = len(buffer), 0
         self._needed_bytes = 0
         while (line_end := buffer.find(_END, at)) >= 0:
-            if buffer.startswith((b"MSG ", b"HMSG "), at):
-                frame_end = self._message(buffer, at, line_end)
-                if frame_end > len(buffer):
-                    self._needed_bytes = frame_end - at
-                    break
-                at = frame_end
-            else:
-                line_end += len(_END)
-                line, at = buffer[at:line_end], line_end
-                await self._control(line)
-        rest = buffer[at:]
-        if not self._needed_bytes and len(rest) > limits.WIRE_LINE_MAX_BYTES:
-            raise nats_errors.ProtocolError(f"a line of more than {limits.WIRE_LINE_MAX_BYTES} bytes")
-        self._parts = [rest] if rest else []
-        self._held_bytes = len(rest)
+            frame_end = self._message(buffer, at, line_end) if buffer.startswith(_MESSAGES, at) else 0
+            if not frame_end:
+                self.reset()
+                return buffer[at:]
+            if frame_end > size:
+                self._needed_bytes = frame_end - at
+                break
+            at = frame_end
+        if not self._needed_bytes and size - at > limits.WIRE_LINE_MAX_BYTES:
+            self.reset()
+            return buffer[at:]
+        self._parts = [buffer[at:]] if at < size else []
+        self._held_bytes = size - at
+        return b""
+
+    async def parse(self, data: bytes = b"") -> None:
+        """Take what the socket gave. Raises the library's ``ProtocolError`` for what no broker says."""
+        rest = self.take(data)
+        while rest:
+            line_end = rest.find(_END)
+            if line_end < 0:
+                raise nats_errors.ProtocolError(f"a line of more than {limits.WIRE_LINE_MAX_BYTES} bytes")
+            if rest.startswith(_MESSAGES):
+                raise nats_errors.ProtocolError(f"malformed: {rest[:line_end]!r}")
+            line_end += len(_END)
+            await self._control(rest[:line_end])
+            rest = self.take(rest[line_end:])
 
     def _message(self, buffer: bytes, at: int, line_end: int) -> int:
-        """Where the frame at ``at`` ends; handed on, if all of it is here."""
-        line = buffer[at:line_end].decode("utf-8", "replace").split()
-        has_headers = line[0] == "HMSG"
-        count = len(line) - has_headers
+        """Where the frame at ``at`` ends, which is handed on if all of it is here; 0 where it cannot be measured."""
+        words = buffer[at:line_end].decode("utf-8", "replace").split()
+        header_bytes, reply = 0, ""
         try:
-            sid, size = int(line[2]), int(line[-1])
-            header_bytes = int(line[-2]) if has_headers else 0
-        except (IndexError, ValueError) as error:
-            raise _malformed(buffer[at:line_end]) from error
-        if not _SHORTEST <= count <= _WITH_REPLY or not 0 <= header_bytes <= size:
-            raise _malformed(buffer[at:line_end])
+            if words[0] == "HMSG":
+                header_bytes = int(words.pop(-2))
+            if len(words) == _WITH_REPLY:
+                reply = words.pop(3)
+            _, subject, sid, size = words
+            number, frame_bytes = int(sid), int(size)
+        except (IndexError, ValueError):
+            return 0
+        if not 0 <= header_bytes <= frame_bytes:
+            return 0
         start = line_end + len(_END)
-        end = start + size
+        payload_at, end = start + header_bytes, start + frame_bytes
         if end + len(_END) <= len(buffer):
-            block, payload = buffer[start : start + header_bytes], buffer[start + header_bytes : end]
-            reply = line[3] if count == _WITH_REPLY else ""
-            self._take(sid, _message(line[1], payload, reply, block))
+            block, payload = buffer[start:payload_at], buffer[payload_at:end]
+            self._hand_on(number, _message(subject, payload, reply, block))
         return end + len(_END)
-
-
-def _malformed(line: bytes) -> nats_errors.ProtocolError:
-    return nats_errors.ProtocolError(f"malformed: {line!r}")
 
 
 def _message(subject: str, payload: bytes, reply: str, block: bytes) -> Message:

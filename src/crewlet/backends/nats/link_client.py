@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from typing import Final, cast
+from ssl import SSLContext
+from typing import Any, Final, cast
+from urllib.parse import ParseResult
 
 import structlog
 from nats import errors as nats_errors
@@ -14,6 +16,7 @@ from nats.aio.transport import TcpTransport
 from nats.protocol.parser import Parser
 
 from crewlet.backends.nats.frames import FrameReader
+from crewlet.backends.nats.read_tap import ReadTap
 from crewlet.backends.nats.wire import Message
 
 __all__ = ["LinkClient"]
@@ -30,10 +33,11 @@ class LinkClient(Client):
     def __init__(self) -> None:
         super().__init__()
         self.received = 0
-        self._socket = _Transport()
-        self._transport = self._socket
         # Whatever is no message is seldom, and the library's to understand.
-        self._ps = cast("Parser", FrameReader(self._take, Parser(self).parse))
+        frames = FrameReader(self._take, Parser(self).parse)
+        self._ps = cast("Parser", frames)
+        self._socket = _Transport(frames.take)
+        self._transport = self._socket
         self._takers: dict[int, Callable[[Message], None]] = {}
         self._write_is_due = False
 
@@ -111,12 +115,50 @@ class LinkClient(Client):
 
 
 class _Transport(TcpTransport):
-    """The library's socket, with a way to drop it that does not wait for unsent bytes on a dead link."""
+    """The library's socket, with a way to drop it that does not wait for unsent bytes on a dead link.
 
-    def __init__(self) -> None:
+    Whole messages go to ``take`` as they arrive, past the library's read loop: see ``ReadTap``.
+    """
+
+    def __init__(self, take: Callable[[bytes], bytes]) -> None:
         super().__init__()
         self.written_bytes = 0
         self.behind_bytes = 0
+        self._take = take
+        self._tap: ReadTap | None = None
+
+    async def connect(self, uri: ParseResult, buffer_size: int, connect_timeout: int) -> None:
+        await super().connect(uri, buffer_size, connect_timeout)
+        self._put_tap()
+
+    async def connect_tls(
+        self, uri: str | ParseResult, ssl_context: SSLContext, buffer_size: int, connect_timeout: int
+    ) -> None:
+        await super().connect_tls(uri, ssl_context, buffer_size, connect_timeout)
+        self._put_tap()
+
+    async def read(self, buffer_size: int) -> bytes:
+        tap = self._tap
+        assert tap is not None, "connected first"
+        tap.wait()
+        try:
+            data = await super().read(buffer_size)
+        finally:
+            tap.go_on()
+        tap.was_read(len(data))
+        return data
+
+    async def readline(self) -> bytes:
+        line = await super().readline()
+        assert self._tap is not None, "connected first"
+        self._tap.was_read(len(line))
+        return line
+
+    def _put_tap(self) -> None:
+        reader = self._io_reader
+        assert reader is not None, "connected first"
+        self._tap = ReadTap(self._take, reader.feed_data)
+        reader.feed_data = cast("Any", self._tap.feed)
 
     def abort(self) -> None:
         for writer in (self._io_writer, self._bare_io_writer):

@@ -208,7 +208,8 @@ class BudgetLine:
 
     async def _write(self, record: BudgetRecord, expected: Revision | None) -> None:
         over = self._turns_over()
-        record = without_lanes(record, lambda lane: turn_of(lane) in over) if over else record
+        if over:
+            record = without_lanes(record, lambda lane: (turn_of(lane) if "/" in lane else lane) in over)
         value = encode_record(record)
         if expected is None:
             written = await self._store.create(self._key, value)

@@ -27,12 +27,14 @@ __all__ = [
     "as_found",
     "counted",
     "landed",
+    "laneless",
     "refused",
     "scope_key",
     "without_lanes",
     "without_room",
 ]
 
+_PERIODS: Final = (*Period,)
 COMPANY_SCOPE: Final = "org"
 _AGENT: Final = "agent"
 AGENT_KEYS: Final = f"{_AGENT}.*"
@@ -49,7 +51,8 @@ class Ceilings:
 
     def of(self, period: Period) -> int | None:
         """The ceiling of one period."""
-        return {Period.DAY: self.day, Period.WEEK: self.week, Period.MONTH: self.month}[period]
+        ceiling: int | None = getattr(self, period)
+        return ceiling
 
 
 UNCAPPED: Final = Ceilings()
@@ -86,14 +89,15 @@ class BudgetRecord(SharedRecord, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Raises ``ValueError`` for a label that could not be compared with ours."""
         super().__post_init__()
-        for period in Period:
+        for period in _PERIODS:
             label = self.slot(period).label
             if label and not is_label(period, label):
                 raise ValueError(f"{self.scope}: {label!r} names no {period}")
 
     def slot(self, period: Period) -> WindowSlot:
         """The slot of one period."""
-        return {Period.DAY: self.day, Period.WEEK: self.week, Period.MONTH: self.month}[period]
+        slot: WindowSlot = getattr(self, period)
+        return slot
 
 
 def agent_scope(agent_id: str) -> str:
@@ -105,6 +109,16 @@ def scope_key(scope: str) -> str:
     """The key of a scope's record: ``org``, or ``agent.`` and a token for the agent's id."""
     kind, _, name = scope.partition(":")
     return f"{kind}.{key_token(name)}" if name else kind
+
+
+def laneless(value: bytes) -> bytes:
+    """A stored record without its lanes, which are most of it where many turns charge; as it is where it is none."""
+    try:
+        parts = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
+    except msgspec.MsgspecError:
+        return value
+    parts.pop("lanes", None)
+    return msgspec.json.encode(parts)
 
 
 def as_found(record: BudgetRecord, windows: Windows) -> BudgetRecord:
@@ -122,10 +136,11 @@ def as_found(record: BudgetRecord, windows: Windows) -> BudgetRecord:
 
 def without_room(record: BudgetRecord, ceilings: Ceilings, tokens: int = 1) -> tuple[Period, ...]:
     """The capped windows in which ``tokens`` more would be too many; a single one is asked for at least."""
+    asked = max(tokens, 1)
     full: list[Period] = []
-    for period in Period:
+    for period in _PERIODS:
         ceiling = ceilings.of(period)
-        if ceiling is not None and record.slot(period).used + max(tokens, 1) > ceiling:
+        if ceiling is not None and record.slot(period).used + asked > ceiling:
             full.append(period)
     return tuple(full)
 
@@ -149,12 +164,12 @@ def counted(
     found = as_found(record, windows)
     full = () if ceilings is None else without_room(found, ceilings, tokens)
     slots: dict[str, WindowSlot] = {}
-    for period in Period:
+    for period in _PERIODS:
         slot = found.slot(period)
         refused_at = slot.refused_at if full or ceilings is None else None
         if period in full:
             refused_at = _later(refused_at, windows.at)
-        slots[period.value] = replace(slot, used=slot.used + tokens, refused_at=refused_at)
+        slots[period] = replace(slot, used=slot.used + tokens, refused_at=refused_at)
     lanes = _kept_lanes(found)
     lanes[lane] = Lane(number, full, f"{windows.at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}")
     return replace(found, **slots, lanes=lanes)
