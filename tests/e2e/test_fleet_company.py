@@ -77,6 +77,8 @@ async def test_what_one_node_applies_the_other_takes_and_a_node_with_an_old_file
                 return await configs(second) == dict.fromkeys(("a", "b"), (change["epoch"], ""))
 
             await wait_until(both_said_so, what="both nodes' word", timeout_s=20)
+            activated = [await each.api.events("config_revision_activated") for each in (first, second)]
+            applied = [await each.api.events("config_revision_applied") for each in (first, second)]
         async with running_engine(old) as again:
             came_back_with = await handles(again)
             warned = "company_document_differs" in again.err
@@ -85,6 +87,11 @@ async def test_what_one_node_applies_the_other_takes_and_a_node_with_an_old_file
     assert [each["handle"] for each in json.loads(pointer["document"])["roles"]] == ["ceo", "ops"]
     assert change["epoch"] > published
     assert change["lasts"]
+    assert [[(each["epoch"], each["activated_by"]) for each in told] for told in activated] == [
+        [(change["epoch"], "operator:operator")],
+        [],
+    ]
+    assert [[each["epoch"] for each in told] for told in applied] == [[change["epoch"]], [change["epoch"]]]
     assert answer["answer"] == "You said: Hi"
     assert came_back_with == ["ceo", "dev"]
     assert warned

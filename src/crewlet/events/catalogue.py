@@ -26,6 +26,8 @@ class Category(StrEnum):
 CATEGORIES: Final[dict[str, Category]] = {
     "org_started": Category.LIFECYCLE,
     "org_stopped": Category.LIFECYCLE,
+    "config_revision_activated": Category.LIFECYCLE,
+    "config_revision_applied": Category.LIFECYCLE,
     "seat_paused": Category.LIFECYCLE,
     "seat_resumed": Category.LIFECYCLE,
     "task_assigned": Category.TASK,

@@ -34,6 +34,7 @@ from crewlet.node.company_in_force import (
     built_company,
     company_models,
 )
+from crewlet.node.company_news import CompanyNews, Revision
 from crewlet.node.company_parts import CompanySource, placed_seats, shared_server_specs
 from crewlet.node.key_cooldowns import KeyCooldowns
 from crewlet.node.mailboxes import ensure_mailboxes
@@ -77,6 +78,7 @@ class ApplyingParts:
     mailboxes: Mailboxes
     mail_held_anew: Callable[[], Awaitable[None]]
     forget_pauses: ForgetPauses
+    news: CompanyNews
     clock: Clock
     lasts: bool
 
@@ -114,7 +116,7 @@ class CompanyApplying:
 
         # Held while the store is asked: a second document must not overtake the first. Each wait has its own bound.
         await self._one_at_a_time.acquire()
-        return await self._in_turn(document, activate)
+        return await self._in_turn(document, activate, by=by)
 
     async def follow(self, current: Callable[[], Awaitable[ActiveConfig]]) -> ActiveConfig:
         """Take into force what the fleet runs; nothing happens where this node runs it. Returns what it is.
@@ -144,22 +146,24 @@ class CompanyApplying:
         """Nothing is applied any more; models that a turn still uses are closed with the rest."""
         await self._tasks.close()
 
-    async def _in_turn(self, document: str, activate: Callable[[], Awaitable[int]]) -> AppliedCompany:
-        applying = self._tasks.start("apply", self._outcome(document, activate))
+    async def _in_turn(self, document: str, activate: Callable[[], Awaitable[int]], *, by: str = "") -> AppliedCompany:
+        applying = self._tasks.start("apply", self._outcome(document, activate, by))
         applying.add_done_callback(lambda _: self._one_at_a_time.release())
         outcome = await asyncio.shield(applying)
         if isinstance(outcome, CrewletError):
             raise outcome
         return outcome
 
-    async def _outcome(self, document: str, activate: Callable[[], Awaitable[int]]) -> AppliedCompany | CrewletError:
+    async def _outcome(
+        self, document: str, activate: Callable[[], Awaitable[int]], by: str
+    ) -> AppliedCompany | CrewletError:
         try:
-            return await self._apply(document, activate)
+            return await self._apply(document, activate, by)
         except CrewletError as error:
             _log.warning("company_refused", error=str(error))
             return error
 
-    async def _apply(self, document: str, activate: Callable[[], Awaitable[int]]) -> AppliedCompany:
+    async def _apply(self, document: str, activate: Callable[[], Awaitable[int]], by: str) -> AppliedCompany:
         loaded, models = await self._read(document)
         try:
             checked = self._checked(loaded)
@@ -178,6 +182,10 @@ class CompanyApplying:
             trouble = str(error)
             _log.error("company_not_come_after", epoch=number, error=trouble)
         _log.info("company_applied", company=loaded.organization.name, epoch=number)
+        revision = Revision(company=loaded.organization.name, document=document, epoch=number)
+        if by:
+            await self._parts.news.activated(revision, by=by)
+        await self._parts.news.applied(revision, trouble=trouble)
         return AppliedCompany(checked=checked, epoch=number, lasts=self._parts.lasts, trouble=trouble)
 
     async def _read(self, document: str) -> tuple[LoadedCompany, CompanyModels]:

@@ -39,6 +39,7 @@ from crewlet.node.budgeting import Budgeting, open_budgets
 from crewlet.node.colleagues import CompanyColleagues
 from crewlet.node.company_applying import ApplyingParts, CompanyApplying
 from crewlet.node.company_in_force import CompanyInForce, built_company, company_models
+from crewlet.node.company_news import CompanyNews
 from crewlet.node.company_parts import CompanySource, shared_server_specs
 from crewlet.node.directory import CompanyDirectory
 from crewlet.node.duty_parts import CompanyRoster, Incarnation, NodeDuties, node_duties
@@ -258,6 +259,7 @@ async def assemble(
             mailboxes=registry,
             forget_pauses=pauses.forget,
             mail_held_anew=mail_held_anew,
+            news=CompanyNews(ground.writes.publish, around.clock, around.ids),
             clock=around.clock,
             lasts=fleet_company is not None,
         ),

@@ -25,6 +25,8 @@ from crewlet.events.types import (
     AgentTurnStopped,
     BudgetMeter,
     BudgetMeters,
+    ConfigRevisionActivated,
+    ConfigRevisionApplied,
     ExternalNotification,
     InboundDelivery,
     LlmUnavailable,
@@ -279,6 +281,10 @@ BODIES: tuple[Body, ...] = (
             ),
         ),
         left_out=2,
+    ),
+    ConfigRevisionActivated(company="Acme", revision_id="9f86d081884c7d65", epoch=7, activated_by="operator:ada"),
+    ConfigRevisionApplied(
+        company="Acme", revision_id="9f86d081884c7d65", epoch=7, trouble="the tool server notes did not start"
     ),
     ExternalNotification(
         integration="operator",

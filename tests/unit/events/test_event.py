@@ -30,6 +30,8 @@ _WHO = {
     "a2a_message_sent": "cto",
     "a2a_request": "ceo",
     "budget_meters": "engine",
+    "config_revision_activated": "operator:ada",
+    "config_revision_applied": "engine",
     "external_notification": "ada",
     "inbound_delivery": "ada",
     "notification_skipped": "engine",

@@ -5,6 +5,8 @@ from crewlet.events.types.budget import BudgetMeter, BudgetMeters
 from crewlet.events.types.lifecycle import (
     AgentSpawned,
     AgentTerminated,
+    ConfigRevisionActivated,
+    ConfigRevisionApplied,
     OrgStarted,
     OrgStopped,
     SeatPaused,
@@ -61,6 +63,8 @@ __all__ = [
     "AgentTurnStopped",
     "BudgetMeter",
     "BudgetMeters",
+    "ConfigRevisionActivated",
+    "ConfigRevisionApplied",
     "ExternalNotification",
     "InboundDelivery",
     "LlmUnavailable",

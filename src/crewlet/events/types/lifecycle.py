@@ -1,4 +1,4 @@
-"""The company coming and going, seats moving between nodes, and seats that a person paused."""
+"""The company coming, going and changing, seats moving between nodes, and seats that a person paused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from typing import ClassVar
 
 from crewlet.events.body import Body, register
 
-__all__ = ["AgentSpawned", "AgentTerminated", "OrgStarted", "OrgStopped", "SeatPaused", "SeatResumed"]
+__all__ = [
+    "AgentSpawned",
+    "AgentTerminated",
+    "ConfigRevisionActivated",
+    "ConfigRevisionApplied",
+    "OrgStarted",
+    "OrgStopped",
+    "SeatPaused",
+    "SeatResumed",
+]
 
 
 @register
@@ -33,6 +42,41 @@ class OrgStopped(Body, frozen=True, kw_only=True, omit_defaults=True):
     def summary(self) -> str:
         """Which company stopped."""
         return f"{self.company} stopped"
+
+
+@register
+class ConfigRevisionActivated(Body, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody put another document in force, for every node that runs the company; ``epoch`` is its number."""
+
+    event_type: ClassVar[str] = "config_revision_activated"
+    company: str
+    revision_id: str
+    epoch: int
+    activated_by: str
+
+    def summary(self) -> str:
+        """Who put which document in force."""
+        return f"{self.activated_by} put revision {self.revision_id} of {self.company} in force as number {self.epoch}"
+
+    def actor(self) -> str:
+        """Who put it in force."""
+        return self.activated_by
+
+
+@register
+class ConfigRevisionApplied(Body, frozen=True, kw_only=True, omit_defaults=True):
+    """The node that says so runs another document from now on. ``trouble``: what has yet to come after it, and why."""
+
+    event_type: ClassVar[str] = "config_revision_applied"
+    company: str
+    revision_id: str
+    epoch: int
+    trouble: str = ""
+
+    def summary(self) -> str:
+        """Which document runs here."""
+        trouble = f", with trouble: {self.trouble}" if self.trouble else ""
+        return f"revision {self.revision_id} of {self.company}, number {self.epoch}, runs here now{trouble}"
 
 
 @register
