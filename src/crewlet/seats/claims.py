@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Iterable, Sequence
 
 import structlog
@@ -81,9 +82,10 @@ class Claims:
         before it gave the seat back. What cannot be read concludes nothing (S-205): then the pass's own reading holds.
         """
         try:
-            now = await Roster.read(self._leases, self._config)
-        except Unavailable as error:
-            _log.warning("seat_second_look_unknown", seat=handle, error=str(error))
+            async with asyncio.timeout(self._config.answer_within_s):
+                now = await Roster.read(self._leases, self._config)
+        except (Unavailable, TimeoutError) as error:
+            _log.warning("seat_second_look_unknown", seat=handle, error=str(error) or "no answer in time")
             return True
         if now.counts_me and self._has_room(handle, now):
             return True
