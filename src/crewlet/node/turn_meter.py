@@ -43,8 +43,12 @@ class TurnMeters:
     async def recharge(self, company: Organization, handle: str, charge: RecordedCharge) -> None:
         """Count a recorded reply whose process may not have; what is counted is not counted again.
 
-        A refusal is recorded on the counter and refuses nothing more: the reply is billed. Raises ``Unavailable``.
+        A refusal is recorded on the counter and refuses nothing more: the reply is billed. Raises ``Unavailable``, also
+        where the seat has left the company: nobody says by which windows its tokens count then.
         """
+        meter = self.meter(company, handle)
+        if isinstance(meter, NoMeter):
+            raise Unavailable(f"{handle} is no agent seat of the company any more")
         spent = Spent(
             lane=charge.lane,
             number=charge.number,
@@ -53,7 +57,7 @@ class TurnMeters:
             model=charge.model,
         )
         with suppress(BudgetExhausted):
-            await self.meter(company, handle).charge(spent, _nobody_fences)
+            await meter.charge(spent, _nobody_fences)
 
     def ended(self, turn_id: str, agent_id: str) -> None:
         """The turn is over, here and everywhere."""

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from crewlet.base.errors import Fenced, Unavailable
+from crewlet.inbox import RecordedCharge
+from crewlet.llm import Usage
 from crewlet.node.turn_meter import TurnMeters
 from crewlet.testing import VirtualClock
 from crewlet.turns import BudgetExhausted, Meter
@@ -18,8 +20,12 @@ pytestmark = pytest.mark.virtual_time
 
 
 class World(BudgetWorld):
+    @property
+    def meters(self) -> TurnMeters:
+        return TurnMeters(self.budgets, self.clock, self.refused.append)
+
     def meter(self, handle: str = "ceo") -> Meter:
-        return TurnMeters(self.budgets, self.clock, self.refused.append).meter(self.company, handle)
+        return self.meters.meter(self.company, handle)
 
 
 @pytest.fixture
@@ -43,6 +49,27 @@ async def test_a_reply_counts_with_all_it_read_and_wrote_in_the_company_and_in_t
     company, seat = await world.counter(), await world.seat_counter()
     assert (company.day.used, company.week.used, company.month.used) == (150, 150, 150)
     assert seat.day.used == 150
+
+
+async def test_a_recorded_reply_is_counted_once_whoever_counts_it_again_and_refuses_nothing(world: World) -> None:
+    world.apply(day=100)
+    await world.meter().charge(spent(1, tokens=98), open_fence)
+    again, last = (
+        RecordedCharge(lane="turn-1", number=number, usage=Usage(input_tokens=tokens - 2, output_tokens=2))
+        for number, tokens in ((1, 98), (2, 50))
+    )
+
+    for charge in (again, last, last):
+        await world.meters.recharge(world.company, "ceo", charge)
+
+    assert ((await world.counter()).day.used, (await world.seat_counter()).day.used) == (148, 148)
+
+
+async def test_a_recorded_reply_of_a_seat_that_left_the_company_is_not_said_to_be_counted(world: World) -> None:
+    charge = RecordedCharge(lane="turn-1", number=1, usage=Usage(input_tokens=8, output_tokens=2))
+
+    with pytest.raises(Unavailable):
+        await world.meters.recharge(world.company, "nobody", charge)
 
 
 @pytest.mark.parametrize(("company", "seat", "scope"), [(100, None, "org"), (1000, {"day": 100}, "agent:")])
