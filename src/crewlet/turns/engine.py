@@ -30,6 +30,7 @@ from crewlet.turns.meter import BudgetExhausted
 from crewlet.turns.note_telling import tell_note
 from crewlet.turns.phase import PhaseBroke
 from crewlet.turns.setup import TurnSetup
+from crewlet.turns.time_limit import time_limit_of
 from crewlet.turns.turn_end import LLM_UNAVAILABLE, Breach, TurnEnd, broken_by, closing_of, ended_by_guard
 from crewlet.turns.turn_events import OfTurn, Publish, TurnEvents, trigger_summary
 from crewlet.turns.turn_scope import TurnScope
@@ -236,6 +237,9 @@ class TurnEngine:
             meter=setup.meter,
             notes=setup.notes,
             reached_outside=journal.reached_outside,
+            began_s=self._clock.elapsed_s(),
+            # What a predecessor took of it nobody knows.
+            time_limit_s=None if journal.resumed else time_limit_of(trigger),
         )
 
     def _started(self, scope: TurnScope) -> AgentTurnStarted:

@@ -26,6 +26,7 @@ from crewlet.turns.prompts import executor_system, reviewer_system
 from crewlet.turns.repeats import REPEATED_CALL, RepeatedCall
 from crewlet.turns.round_step import Step
 from crewlet.turns.setup import TurnSetup
+from crewlet.turns.time_limit import SCHEDULED_TIMEOUT, TimeSpent
 from crewlet.turns.toolbox import Toolbox
 from crewlet.turns.turn_end import Breach, TurnEnd, ended_by_guard, guard_after
 from crewlet.turns.turn_scope import TurnScope
@@ -49,6 +50,13 @@ class Iterations:
 
     async def run(self) -> TurnEnd:
         """To an end of the turn's own. Raises what a phase raises."""
+        try:
+            return await self._run_on()
+        except TimeSpent as spent:
+            said = self._prior[-1].submission.summary if self._prior else ""
+            return await self._breached(Breach(SCHEDULED_TIMEOUT, str(spent)), artifact=said)
+
+    async def _run_on(self) -> TurnEnd:
         config = self._scope.config
         depth = self._scope.trigger.delegation_depth
         if depth >= config.delegation_depth_limit:

@@ -22,6 +22,7 @@ from crewlet.turns.delivery import CallsMade
 from crewlet.turns.meter import Meter
 from crewlet.turns.notes import NoteBox
 from crewlet.turns.phase_record import PhaseClosing, PhaseRecord, lean
+from crewlet.turns.time_limit import TimeSpent
 from crewlet.turns.turn_events import TurnEvents
 
 __all__ = ["TurnScope"]
@@ -63,6 +64,8 @@ class TurnScope:
     subagent_tokens: int = 0
     worker: str = ""
     deadline_s: float | None = None
+    began_s: float = 0.0
+    time_limit_s: float | None = None
     halted: Callable[[], bool] = field(default=_never)
     open_phases: list[PhaseRecord] = field(default_factory=list[PhaseRecord])
 
@@ -97,8 +100,14 @@ class TurnScope:
         return f"{self.events.turn_id}/{self.worker}" if self.worker else self.events.turn_id
 
     def check(self) -> None:
-        """Before each round. Raises ``Fenced``, and ``TaskEnded`` for a worker that is halted or out of time."""
+        """Before each round. Raises ``Fenced``, and ``TaskEnded`` for a worker that is halted or out of time.
+
+        ``TimeSpent`` where the turn has a time limit and is past it; one round it has whatever the limit.
+        """
         self.fence.check()
+        limit_s = self.time_limit_s
+        if limit_s is not None and self.models and self.clock.elapsed_s() - self.began_s >= limit_s:
+            raise TimeSpent(limit_s)
         if self.halted():
             raise TaskEnded(TaskStatus.CANCELLED, "the turn ends")
         if self.deadline_s is not None and self.clock.elapsed_s() >= self.deadline_s:

@@ -43,6 +43,7 @@ def worker_scope(scope: TurnScope, task_id: str, trace: Trace, meter: ShareMeter
         scope,
         worker=task_id,
         deadline_s=deadline_s,
+        time_limit_s=None,
         events=replace(scope.events, trace=trace),
         meter=meter,
         notes=NoteBox(),

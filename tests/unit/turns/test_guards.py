@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from crewlet.events.types import TurnGuardBreach
-from crewlet.inbox import Decision
-from crewlet.llm import ModelReply, ToolCall
+from crewlet.base.ids import TurnId
+from crewlet.events.types import TaskAssigned, TurnGuardBreach
+from crewlet.inbox import Decision, NoJournal, Opening, Reply, Trigger
+from crewlet.llm import ModelReply, ModelRequest, OnDelta, OnFallback, ToolCall
 from crewlet.turns import TurnConfig
-from tests.unit.turns.turn_kit import PlayedModel, PlayedTool, Stage, call, reviews, says, submits, trigger_from
+from tests.unit.turns.turn_kit import (
+    PlayedModel,
+    PlayedTool,
+    Stage,
+    call,
+    event_of,
+    reviews,
+    says,
+    submits,
+    trigger_from,
+)
 
 pytestmark = pytest.mark.virtual_time
 
@@ -62,6 +75,77 @@ async def test_one_below_the_depth_limit_runs() -> None:
     outcome = await Stage().run(trigger_from(depth=2))
 
     assert outcome.decision is Decision.DONE
+
+
+class SlowModel(PlayedModel):
+    """Takes 100 seconds for a reply."""
+
+    async def complete(
+        self, request: ModelRequest, *, on_delta: OnDelta | None = None, on_fallback: OnFallback | None = None
+    ) -> ModelReply:
+        await asyncio.sleep(100)
+        return await super().complete(request)
+
+
+class GoneOnWith(NoJournal):
+    """The rest of a turn that another process began."""
+
+    @property
+    def resumed(self) -> bool:
+        return True
+
+
+class SlowToOpen(NoJournal):
+    """Has the turn wait for longer than its limit before its first round."""
+
+    async def open(self, opening: Opening) -> Opening:
+        await asyncio.sleep(10)
+        return opening
+
+
+def looks(times: int) -> list[ModelReply]:
+    return [says("", call("look", n=n)) for n in range(times)]
+
+
+def scheduled(*, timeout_s: int) -> Trigger:
+    task = TaskAssigned(agent_handle="ceo", task="Report", assigned_by="scheduler", timeout_seconds=timeout_s)
+    return trigger_from(event_of(task), reply=Reply.NONE)
+
+
+@pytest.mark.spec("E-137")
+async def test_a_scheduled_task_that_has_had_its_time_is_ended_between_two_rounds() -> None:
+    stage = Stage(executor=SlowModel(*looks(5)), tools=[PlayedTool("look")])
+
+    outcome = await stage.run(scheduled(timeout_s=150))
+
+    assert (outcome.decision, outcome.finished, outcome.error_kind) == (Decision.FAILED, True, "scheduled_timeout")
+    assert (stage.only(TurnGuardBreach).kind, len(stage.executor.requests)) == ("scheduled_timeout", 2)
+    record = stage.phase("execute")
+    assert (record.failed, record.error_kind, len(record.tool_executions)) == (True, "scheduled_timeout", 2)
+
+
+async def test_the_first_round_of_a_scheduled_task_runs_whatever_its_limit() -> None:
+    stage = Stage(executor=SlowModel(submits()), journal=SlowToOpen(TurnId("t1")))
+
+    outcome = await stage.run(scheduled(timeout_s=1))
+
+    assert outcome.error_kind == "scheduled_timeout"
+    assert stage.phase("execute").decision == "delivered"
+
+
+@pytest.mark.parametrize(
+    ("trigger", "journal"),
+    [
+        (scheduled(timeout_s=0), None),
+        (scheduled(timeout_s=150), GoneOnWith(TurnId("t1"))),
+        (trigger_from(), None),
+    ],
+    ids=["without a limit", "gone on with", "other work"],
+)
+async def test_all_other_work_may_take_as_long_as_it_needs(trigger: Trigger, journal: NoJournal | None) -> None:
+    stage = Stage(executor=SlowModel(*looks(3), submits()), tools=[PlayedTool("look")], journal=journal)
+
+    assert (await stage.run(trigger)).decision is Decision.DONE
 
 
 def poll(n: int = 0) -> ModelReply:

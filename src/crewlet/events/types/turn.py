@@ -431,7 +431,10 @@ class ProviderFallback(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
 
 @register
 class TurnGuardBreach(_OfTurn, frozen=True, kw_only=True, omit_defaults=True):
-    """A guard ended the turn: ``stall``, ``max_iter``, ``depth_cap``, ``repeated_call``, ``unhandled_exception``."""
+    """A guard ended the turn.
+
+    ``stall``, ``max_iter``, ``depth_cap``, ``repeated_call``, ``scheduled_timeout``, ``unhandled_exception``.
+    """
 
     event_type: ClassVar[str] = "turn.guard_breach"
     kind: str
