@@ -2,24 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from typing import ClassVar
+
 import pytest
 from structlog.testing import capture_logs
 
-from crewlet.backends.memory import MemoryLog, MemoryRecordStore
+from crewlet.backends.memory import MemoryLog, MemoryLogStream, MemoryRecordStore
+from crewlet.backends.memory.log import Piece
 from crewlet.base import limits
+from crewlet.base.errors import CrewletError, Unavailable
 from crewlet.coordination import Ledger
 from crewlet.events.types import TurnChargeUncounted
-from crewlet.inbox.journal_entries import decode_entry
+from crewlet.inbox.journal_entries import Opened, Replied, decode_entry
 from crewlet.inbox.journal_state import last_turn_of
 from crewlet.inbox.recorded_charges import last_charges
+from crewlet.queue import Ack, Nak
 from crewlet.testing import VirtualClock
+from crewlet.turns import Spent
 from tests.unit.inbox.killed_inboxes import Seat, live_of
-from tests.unit.turns.killed_turns import WHOLE, Killed, Process, World, live
+from tests.unit.turns.killed_turns import WHOLE, Killed, Process, World, WorldMeter, live
 from tests.unit.turns.turn_kit import USAGE
 
 pytestmark = pytest.mark.virtual_time
 
 STEPS_OF_TAKING_OVER = 4
+THIRD = 3
+
+
+class WatchedStream(MemoryLogStream):
+    """Keeps which replies were ever put on record, by turn and number."""
+
+    def __init__(self) -> None:
+        super().__init__(VirtualClock())
+        self.replies: set[tuple[str, int]] = set()
+        self._turn = ""
+
+    def put(self, seat: str, piece: Piece, expected: int) -> int:
+        sequence = super().put(seat, piece, expected)
+        for record in piece.records:
+            match decode_entry(record.payload):
+                case Opened(turn_id=turn_id):
+                    self._turn = turn_id
+                case Replied(number=number):
+                    self.replies.add((self._turn, number))
+                case _:
+                    pass
+        return sequence
+
+
+def replies_of(seat: Seat) -> set[tuple[str, int]]:
+    assert isinstance(seat.world.log, WatchedStream)
+    return seat.world.log.replies
 
 
 async def steps_of_a_whole_life() -> int:
@@ -120,6 +155,44 @@ async def test_a_charge_that_cannot_be_made_within_its_bound_is_said_and_ends_th
     assert "do not answer" in uncounted.error
     assert "turn_charge_uncounted" in {line["event"] for line in said}
     assert await on_record(seat.world) == ("", set())
+
+
+class DeafOnce(WorldMeter):
+    """Nobody answers for the budgets when a first turn's third reply is counted."""
+
+    deaf: ClassVar[list[str]] = []
+
+    async def charge(self, spent: Spent, check: Callable[[], None]) -> None:
+        if spent.number == THIRD and not self.deaf:
+            self.deaf.append(spent.lane)
+            raise Unavailable("the counters do not answer")
+        await super().charge(spent, check)
+
+
+async def test_a_turn_that_broke_over_the_counters_has_no_end_before_its_reply_is_counted() -> None:
+    DeafOnce.deaf.clear()
+    seat = Seat(World(log=WatchedStream(), meter=DeafOnce), uncounted=2)
+    with capture_logs():
+        await live_of(seat, Process())
+
+    (broke,) = DeafOnce.deaf
+    assert isinstance(seat.outcomes[-1], Ack)
+    assert (broke, THIRD) in seat.world.charges
+    assert seat.world.charges.keys() == replies_of(seat)
+
+
+@pytest.mark.slow
+async def test_a_reply_that_is_on_record_unheard_is_counted_before_its_turn_ends() -> None:
+    broke = 0
+    with capture_logs():
+        for step in range(1, await steps_of_a_whole_life() + 1):
+            seat = Seat(World(log=WatchedStream()))
+            with suppress(CrewletError):
+                await live_of(seat, Process(unheard_at=step))
+
+            assert seat.world.charges.keys() == replies_of(seat), f"unheard at step {step}"
+            broke += Nak in map(type, seat.outcomes)
+    assert broke
 
 
 @pytest.mark.slow

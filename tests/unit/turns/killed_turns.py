@@ -61,18 +61,24 @@ class Killed(BaseException):
 class Process:
     """One process: it dies at its ``dies_at``-th step (from 1) and does nothing after that.
 
-    What it adds to the log at its ``cut_at``-th step does not get there; at its ``lost_at``-th the log is lost.
+    What it adds to the log at its ``cut_at``-th step does not get there; at its ``lost_at``-th the log is lost. What it
+    adds at its ``unheard_at``-th gets there, and it hears nothing of that.
     """
 
-    def __init__(self, dies_at: int = 0, *, cut_at: int = 0, lost_at: int = 0) -> None:
+    def __init__(self, dies_at: int = 0, *, cut_at: int = 0, lost_at: int = 0, unheard_at: int = 0) -> None:
         self._dies_at = dies_at
         self._cut_at = cut_at
+        self._unheard_at = unheard_at
         self._lost_at = lost_at
         self.steps = 0
 
     @property
     def is_cut(self) -> bool:
         return self.steps == self._cut_at
+
+    @property
+    def is_unheard(self) -> bool:
+        return self.steps == self._unheard_at
 
     @property
     def is_lost(self) -> bool:
@@ -125,6 +131,8 @@ class KillableLog:
         if self._process.is_lost:
             self._log.stream.lose()
         sequence = await self._log.append(seat, records, expected=expected)
+        if self._process.is_unheard:
+            raise Unavailable("the log does not answer")
         self._process.step()
         return sequence
 
