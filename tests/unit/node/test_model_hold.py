@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from crewlet.backends.memory import MemoryBroker, MemoryQueue
 from crewlet.backends.memory.records import MemoryBucket
+from crewlet.base.errors import Unavailable
 from crewlet.coordination import LEDGER
 from crewlet.inbox import partition_of
 from crewlet.node.model_hold import NO_MODEL, ModelHold
@@ -128,10 +129,16 @@ async def test_a_company_that_loses_its_last_model_keeps_its_mail_from_then_on(b
 
 
 @pytest.mark.spec("E-047")
-async def test_a_hold_that_the_queue_refuses_defers_all_the_same(broker: MemoryBroker) -> None:
+async def test_a_hold_that_the_queue_refuses_defers_all_the_same(
+    broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seat = SeatHere(broker, WITHOUT)
     seat.holds.open("ceo")
-    seat.queue.cut()
+
+    async def away(*_: object) -> None:
+        raise Unavailable("the broker is away")
+
+    monkeypatch.setattr(seat.queue, "hold", away)
 
     with capture_logs():
         outcome = await seat.model_hold.refuses("ceo")

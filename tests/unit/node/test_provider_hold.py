@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from crewlet.backends.memory import MemoryBroker, MemoryQueue
 from crewlet.backends.memory.records import MemoryBucket
+from crewlet.base.errors import Unavailable
 from crewlet.coordination import LEDGER
 from crewlet.events import Event
 from crewlet.inbox import partition_of
@@ -155,11 +156,15 @@ async def test_a_company_that_comes_while_the_hold_is_being_taken_leaves_none_be
 
 
 @pytest.mark.spec("E-047")
-async def test_a_hold_that_the_queue_refuses_defers_all_the_same() -> None:
+async def test_a_hold_that_the_queue_refuses_defers_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     seat = SeatHere(working(llm=["first"]))
     seat.holds.open("ceo")
     rest(seat.epoch, "first", "ONE")
-    seat.queue.cut()
+
+    async def away(*_: object) -> None:
+        raise Unavailable("the broker is away")
+
+    monkeypatch.setattr(seat.queue, "hold", away)
 
     with capture_logs():
         outcome = await seat.hold.refuses("ceo")
