@@ -51,11 +51,15 @@ _SAID: Final[dict[str, tuple[str, StopReason | None]]] = {
 }
 _STUBBORN: Final = 0.8
 """How likely it is that a model which has repeated itself does so again."""
+_ONBOARDED: Final[dict[str, int]] = {"mark_onboarded": 70, "prose": 20, "unknown": 4, "refusal": 3, "max_tokens": 3}
 _REVIEWED: Final[dict[str, int]] = {"done": 78, "self_iterate": 12, "failed": 5, "prose": 4, "refusal": 1}
 
 
 class PlannedModel:
-    """One process's client of it. ``step`` is awaited before and after each call."""
+    """One process's client of it. ``step`` is awaited before and after each call.
+
+    On every other seed it says that it is real: its seats are onboarded then.
+    """
 
     def __init__(self, seed: int, outside: Outside, step: Callable[[], Awaitable[None]], chance: Random) -> None:
         self._seed = seed
@@ -70,8 +74,8 @@ class PlannedModel:
 
     @property
     def is_real(self) -> bool:
-        """It is not."""
-        return False
+        """Whether it says so."""
+        return self._seed % 2 == 1
 
     async def complete(
         self,
@@ -103,7 +107,7 @@ class PlannedModel:
         said = [message for message in request.messages if isinstance(message, AssistantMessage)]
         if phase == "judge":
             return _said(drawn, text="extend 2\nit gets somewhere" if drawn.random() < 0.5 else "rescue\nno")  # noqa: PLR2004
-        plan = _EXECUTED if phase == "execute" else _REVIEWED
+        plan = {"execute": _EXECUTED, "onboarding": _ONBOARDED}.get(phase, _REVIEWED)
         does = drawn.choices([*plan], [*plan.values()])[0]
         if phase == "execute":
             if not said:
@@ -130,6 +134,7 @@ class PlannedModel:
             "submit": (_submission(key, drawn),),
             "garbled": (ToolCall(f"{token}-0", "post", None, '{"token": '),),
             "unknown": (_call(key, 0, "no_such_tool", token=token),),
+            "mark_onboarded": (_call(key, 0, "mark_onboarded", notes=token),),
         }
         if does in calls:
             return _said(drawn, *calls[does])

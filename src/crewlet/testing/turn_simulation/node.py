@@ -15,7 +15,7 @@ from crewlet.backends.memory import MemoryBucket, MemoryLog, MemoryRecordStore
 from crewlet.base.errors import CrewletError
 from crewlet.base.fence import Fence, ServingPosture
 from crewlet.config import NodeConfig
-from crewlet.coordination import CHANNELS, LEDGER, Channels, KvLeases, Ledger, RecordStore
+from crewlet.coordination import CHANNELS, LEDGER, POSITIONS, Channels, KvLeases, Ledger, Onboardings, RecordStore
 from crewlet.coordination.slots import DUTIES, EPOCHS, LEASES
 from crewlet.inbox import Trigger, TurnJournal, TurnOutcome
 from crewlet.llm import Models, ScriptedModel
@@ -27,6 +27,7 @@ from crewlet.node.duty_parts import Incarnation
 from crewlet.node.ground import Ground
 from crewlet.node.liveness import Liveness
 from crewlet.node.node_status import NodeStatusSource
+from crewlet.node.seat_onboarding import SeatOnboardings
 from crewlet.node.seat_parts import SeatParts, SeatsWith, assemble_seats
 from crewlet.node.steering import Steering, SteerOutcome
 from crewlet.node.turn_meter import TurnMeters
@@ -178,7 +179,10 @@ class SimulatedTurnNode:
         budgeting = open_budgets(ground, lambda: shared.company().organization, clock, ids, self._stack)
         epochs = _Epochs(shared, self)
         self.steering = Steering(self.queue, lambda: 0, clock, ids)
-        self.runner = _WatchedRunner(epochs, asks, budgeting.meters, self.steering, shared.outside, self.owner)
+        onboardings = SeatOnboardings(Onboardings(stores[POSITIONS.name], clock))
+        self.runner = _WatchedRunner(
+            epochs, asks, budgeting.meters, self.steering, onboardings, shared.outside, self.owner
+        )
         self._status = NodeStatusSource(
             in_flight=lambda: 0 if self.runner is None else self.runner.in_flight,
             posture=ServingPosture(),
@@ -278,10 +282,11 @@ class _WatchedRunner(TurnRunner):
         asks: A2aService,
         meters: TurnMeters,
         steering: Steering,
+        onboardings: SeatOnboardings,
         outside: Outside,
         owner: str,
     ) -> None:
-        super().__init__(epoch, asks, meters, steering)
+        super().__init__(epoch, asks, meters, steering, onboardings)
         self.turns: set[str] = set()
         self._outside = outside
         self._owner = owner
