@@ -111,7 +111,7 @@ def first_shown(number: int, seeds: int) -> dict[str, object]:
     """How the fault showed first, by its number: what is planted cannot be sent to another process."""
     fault = TURN_FAULTS[number]
     for seed in range(seeds):
-        for finding in simulate_turns(seed, PLAN, fault).findings:
+        for finding in simulate_turns(seed, fault=fault).findings:
             if finding.rule in fault.rules:
                 return {"seed": seed, "rule": finding.rule, "what": finding.what}
     return {}

@@ -18,6 +18,7 @@ from crewlet.node.seat_pausing import SeatPausing
 from crewlet.queue import Ack, Batch, Defer, Outcome
 from crewlet.seats import SeatFence
 from crewlet.testing.simulated import Replacement, current_process
+from crewlet.testing.turn_simulation.plan import TurnPlan
 from crewlet.testing.turn_simulation.rules import Rule
 from crewlet.turns.conversation import Conversation
 from crewlet.turns.turn_scope import TurnScope
@@ -27,11 +28,12 @@ __all__ = ["NO_FAULT", "TURN_FAULTS", "TurnFault"]
 
 @dataclass(frozen=True, slots=True)
 class TurnFault:
-    """``replaced``: what stands where for the while. ``rules``: those that find it."""
+    """``replaced``: what stands where for the while. ``rules``: those that find it, in days of its ``plan``."""
 
     name: str
     rules: tuple[Rule, ...]
     replaced: tuple[Replacement, ...]
+    plan: TurnPlan = TurnPlan()
 
 
 def _private(owner: object, name: str) -> Callable[..., Any]:
@@ -125,7 +127,13 @@ TURN_FAULTS: tuple[TurnFault, ...] = (
     ),
     TurnFault("an ask is not answered", ("asks",), ((A2aService, "answer", _not_answered),)),
     TurnFault("a note is on no record", ("notes",), ((JournalledTurn, "noted", _on_no_record),)),
-    TurnFault("buried mail is nobody's", ("said",), ((UnheardMail, "heard", _nothing),)),
+    TurnFault(
+        "buried mail is nobody's",
+        ("said",),
+        ((UnheardMail, "heard", _nothing),),
+        # What is handed back once is on its last delivery: more of that ends in nobody's hands.
+        TurnPlan(max_deliver=2),
+    ),
     TurnFault("an end counts nothing", ("counters",), ((CountedReplies, "count", _nothing),)),
     TurnFault("a call's outcome breaks the turn", ("whole",), ((JournalledTurn, "came_out", _breaks),)),
     TurnFault("a lifted pause leaves the seat held", ("rest",), ((SeatPausing, "_resumed", _nothing),)),

@@ -39,11 +39,11 @@ class TurnRun:
 
 
 def simulate_turns(seed: int, plan: TurnPlan | None = None, fault: TurnFault = NO_FAULT) -> TurnRun:
-    """Run the day of ``seed``, with ``fault`` planted; every rule of ``RULES`` is held to."""
+    """Run the day of ``seed``, with ``fault`` planted; every rule of ``RULES`` is held to. The fault has a plan too."""
 
     async def day() -> TurnRun:
         in_processes(asyncio.get_running_loop())
-        return await _Day(seed, plan or TurnPlan()).run()
+        return await _Day(seed, plan or fault.plan).run()
 
     with planted(fault.replaced):
         return run_virtual(day(), limit_s=_LIMIT_S)
