@@ -4,21 +4,36 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crewlet.backends.nats import EmbeddedBroker, MemberHealth, look_at_member
+import structlog
+
+from crewlet.backends.nats import EmbeddedBroker, JetStream, MemberHealth, look_at_copies, look_at_member
 from crewlet.base import limits
+from crewlet.base.errors import Unavailable
 from crewlet.base.ids import Ids
 from crewlet.node.disk_room import has_room
 
 __all__ = ["EmbeddedMember"]
 
+_log = structlog.get_logger(__name__)
+
 
 class EmbeddedMember:
-    """``member`` is what the others know it by. It has room where its disk has ``room_min_bytes`` free."""
+    """``member`` is what the others know it by, ``api`` the way to the streams through it.
+
+    It has room where its disk has ``room_min_bytes`` free.
+    """
 
     def __init__(
-        self, broker: EmbeddedBroker, member: str, ids: Ids, *, room_min_bytes: int = limits.MEMBER_ROOM_MIN_BYTES
+        self,
+        broker: EmbeddedBroker,
+        api: JetStream,
+        member: str,
+        ids: Ids,
+        *,
+        room_min_bytes: int = limits.MEMBER_ROOM_MIN_BYTES,
     ) -> None:
         self._broker = broker
+        self._api = api
         self._member = member
         self._ids = ids
         self._room_min_bytes = room_min_bytes
@@ -29,10 +44,16 @@ class EmbeddedMember:
         return self._broker.directory
 
     async def health(self) -> MemberHealth:
-        """How it stands by its own word. Raises ``Unavailable``."""
-        return await look_at_member(
-            self._broker.urls, seed=self._broker.overseer_seed, member=self._member, ids=self._ids
-        )
+        """How it stands. Raises ``Unavailable`` where it does not say; nothing is known of its copies then."""
+        broker = self._broker
+        lacks = await look_at_member(broker.urls, seed=broker.overseer_seed, member=self._member, ids=self._ids)
+        try:
+            copies = await look_at_copies(self._api, self._member)
+        except Unavailable as error:
+            # No majority, or an election: what the member says of itself is all that there is.
+            _log.debug("copies_unknown", member=self._member, error=str(error))
+            return MemberHealth(lacks=lacks, others_whole=False)
+        return MemberHealth(lacks=lacks, behind=copies.behind, others_whole=copies.others_whole)
 
     async def has_room(self) -> bool:
         """Whether its disk has room."""

@@ -136,7 +136,7 @@ def _member_watch(
 ) -> MemberWatch | None:
     if access.broker is None or config.stream.cluster is None:
         return None
-    member = EmbeddedMember(access.broker, config.node_id, ids)
+    member = EmbeddedMember(access.broker, access.api, config.node_id, ids)
     watch = MemberWatch(config.node_id, member, clock, MemberPace())
     watch.start()
     stack.push_async_callback(watch.close)

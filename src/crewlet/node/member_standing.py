@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from crewlet.backends.nats import MemberHealth
@@ -23,28 +24,39 @@ class MemberState(StrEnum):
 class MemberStanding:
     """What is said of the member, and why; empty where it is healthy.
 
-    ``has_stopped``: it stores nothing until it is started again. ``unwell`` counts the looks that found it so since it
-    was healthy last, ``silent`` those in a row that got no answer: one of either is an election, a restart or a busy
-    machine.
+    ``has_stopped``: it stores nothing, or not everything, until it is started again. ``behind`` is what it lacked at
+    the last look, by stream. ``unwell`` counts the looks that found it so since it was healthy last, ``silent`` those
+    in a row that got no answer: one of either is an election, a restart or a busy machine. ``stalled`` counts the
+    looks in a row at which a copy had come no nearer.
     """
 
     state: MemberState = MemberState.HEALTHY
     why: str = ""
     has_stopped: bool = False
+    behind: Mapping[str, int] = field(default_factory=dict[str, int])
     unwell: int = 0
     silent: int = 0
+    stalled: int = 0
 
 
 def after_look(before: MemberStanding, health: MemberHealth) -> MemberStanding:
-    """The standing once the member has said what it lacks; healthy at once where that is nothing."""
-    if not health.lacks:
-        return MemberStanding()
-    unwell = before.unwell + 1
+    """The standing once the member was looked at; healthy at once where nothing is wrong."""
+    stuck = {stream: lag for stream, lag in health.behind.items() if lag >= before.behind.get(stream, lag + 1)}
+    if not health.lacks and not stuck:
+        return MemberStanding(behind=health.behind)
+    unwell, stalled = before.unwell + 1, before.stalled + 1 if stuck else 0
+    counted = replace(before, behind=health.behind, unwell=unwell, stalled=stalled, silent=0)
     if unwell < limits.MEMBER_UNWELL_LOOKS:
-        return replace(before, unwell=unwell, silent=0)
-    first, *others = health.lacks
-    why = f"{first} (and {len(others)} more)" if others else first
-    return MemberStanding(state=MemberState.UNHEALTHY, why=why, has_stopped=health.has_stopped, unwell=unwell)
+        return counted
+    # Whoever only waits for others, or comes nearer, is let be: a restart would cost it what it has caught up.
+    given_up = stalled >= limits.MEMBER_STALLED_LOOKS and health.others_whole
+    first, *others = [*health.lacks, *(f"its copy of {stream} lacks {lag} entries" for stream, lag in stuck.items())]
+    return replace(
+        counted,
+        state=MemberState.UNHEALTHY,
+        why=f"{first} (and {len(others)} more)" if others else first,
+        has_stopped=health.has_stopped or given_up,
+    )
 
 
 def after_silence(before: MemberStanding, why: str) -> MemberStanding:

@@ -89,7 +89,7 @@ class MemberWatch:
     def _remedy(self, standing: MemberStanding) -> str:
         where = self._broker.directory
         if not standing.has_stopped:
-            return f"it comes back by itself once most members are there and it has caught up; see {where}/broker.log"
+            return f"see that the other members run and that the disk of {where} has room: it catches up by itself"
         if self._restarts >= self._pace.restarts_max:
             return f"started again {self._restarts} times in vain: see {where}/broker.log, then restart this node"
         return f"see that the disk of {where} has room: the broker is started again then, by itself"

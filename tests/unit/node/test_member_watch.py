@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -16,15 +16,16 @@ from crewlet.node.member_standing import MemberStanding, MemberState, after_look
 from crewlet.node.member_watch import MemberPace, MemberWatch
 from crewlet.testing import VirtualClock
 
-OFF = MemberHealth(("JetStream not enabled (10076)",))
-BEHIND = MemberHealth(("stream A is not current: group node unhealthy",))
+OFF = MemberHealth(lacks=("JetStream not enabled (10076)",))
+BEHIND = MemberHealth(lacks=("stream A is not current: group node unhealthy",), behind={"A": 7}, others_whole=False)
+STUCK = MemberHealth(behind={"A": 7})
 WELL = MemberHealth()
 PACE = MemberPace(look_every_s=15.0, restarts_max=3, restart_pause_s=120.0)
 
 
 def test_one_look_that_finds_it_unwell_is_an_election_and_two_are_none() -> None:
     once = after_look(MemberStanding(), OFF)
-    twice = after_look(once, MemberHealth((*OFF.lacks, "and more")))
+    twice = after_look(once, MemberHealth(lacks=(*OFF.lacks, "and more")))
 
     assert once.state is MemberState.HEALTHY
     assert (twice.state, twice.why) == (MemberState.UNHEALTHY, "JetStream not enabled (10076) (and 1 more)")
@@ -57,6 +58,27 @@ def test_an_unwell_member_that_falls_silent_is_unknown() -> None:
         standing = after_silence(standing, "no answer")
 
     assert standing.state is MemberState.UNKNOWN
+
+
+def test_a_copy_that_comes_nearer_is_a_busy_moment_and_one_that_does_not_is_told_of() -> None:
+    catching_up = stands = MemberStanding()
+    for lag in (30, 20, 10, 5, 1):
+        catching_up = after_look(catching_up, MemberHealth(behind={"A": lag}))
+    for lag in (30, 30, 31):
+        stands = after_look(stands, MemberHealth(behind={"A": lag}))
+
+    assert catching_up.state is MemberState.HEALTHY
+    assert (stands.state, stands.why) == (MemberState.UNHEALTHY, "its copy of A lacks 31 entries")
+
+
+def test_a_copy_that_came_no_nearer_for_a_minute_needs_a_restart_where_the_others_are_whole() -> None:
+    alone = beside_a_broken_one = MemberStanding()
+    for _ in range(5):
+        alone = after_look(alone, STUCK)
+        beside_a_broken_one = after_look(beside_a_broken_one, replace(STUCK, others_whole=False))
+
+    assert (alone.has_stopped, beside_a_broken_one.has_stopped) == (True, False)
+    assert beside_a_broken_one.state is MemberState.UNHEALTHY
 
 
 class Member:
@@ -192,7 +214,7 @@ async def test_one_that_only_lags_behind_is_told_of_and_let_be(watched: Watched)
     await asyncio.sleep(600.0)
 
     assert watched.member.restarts == 0
-    assert "comes back by itself" in watched.watch.trouble
+    assert "catches up by itself" in watched.watch.trouble
 
 
 @pytest.mark.parametrize(
@@ -205,4 +227,4 @@ async def test_one_that_only_lags_behind_is_told_of_and_let_be(watched: Watched)
     ],
 )
 def test_what_a_broker_says_when_its_disk_took_nothing_ends_with_a_restart_alone(lack: str, has_stopped: bool) -> None:
-    assert MemberHealth(("something else", lack)).has_stopped is has_stopped
+    assert MemberHealth(lacks=("something else", lack)).has_stopped is has_stopped

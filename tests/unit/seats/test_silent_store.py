@@ -103,7 +103,7 @@ async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     await host.release_all()
 
 
-async def test_the_heartbeat_turns_within_half_a_lease_whatever_the_store_does_not_say(
+async def test_the_heartbeat_turns_within_two_thirds_of_a_lease_whatever_the_store_does_not_say(
     world: World, request: pytest.FixtureRequest
 ) -> None:
     ttl_s = float(request.node.callspec.params["world"])

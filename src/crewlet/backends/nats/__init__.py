@@ -10,7 +10,7 @@ from crewlet.backends.nats.jetstream_types import Storage
 from crewlet.backends.nats.leaf_waits import MembersStreams, wait_for_members
 from crewlet.backends.nats.log import JetStreamLog
 from crewlet.backends.nats.login import TlsFiles
-from crewlet.backends.nats.member_health import MemberHealth, look_at_member
+from crewlet.backends.nats.member_health import MemberHealth, look_at_copies, look_at_member
 from crewlet.backends.nats.queue import JetStreamQueue
 from crewlet.backends.nats.records import NatsRecordStore
 from crewlet.backends.nats.server_config import ClusterSettings, LeafListener, LeafRemotes
@@ -36,6 +36,7 @@ __all__ = [
     "Wire",
     "bucket_config",
     "connect",
+    "look_at_copies",
     "look_at_member",
     "open_bucket",
     "open_buckets",

@@ -1,24 +1,27 @@
-"""How a member of a cluster stands, as its broker itself says.
+"""How a member of a cluster stands, as its broker itself says, and as those know who lead the streams.
 
-Asked under a login of the brokers' own account, which sees nothing that is stored. What the leaders say of a member is
-not enough: of one that was restarted, or whose disk took nothing, they go on saying what held before.
+The broker is asked under a login of the brokers' own account, which sees nothing that is stored. Neither word is
+enough: of a member that was restarted the leaders go on saying what held before, and a member that may store no more
+calls itself well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
 from crewlet.backends.nats.connection import connect
+from crewlet.backends.nats.jetstream_api import JetStream
+from crewlet.backends.nats.jetstream_types import ApiError, StreamInfo
 from crewlet.backends.nats.wire import Wire
 from crewlet.base import limits
 from crewlet.base.errors import StartRefused, Unavailable
 from crewlet.base.ids import Ids
 
-__all__ = ["MemberHealth", "look_at_member", "member_lacks"]
+__all__ = ["MemberCopies", "MemberHealth", "copies_of", "look_at_copies", "look_at_member", "member_lacks"]
 
 _HEALTH: Final = "$SYS.REQ.SERVER.PING.HEALTHZ"
 _FOR_GOOD: Final = ("JetStream not enabled", "write error")
@@ -26,20 +29,57 @@ _FOR_GOOD: Final = ("JetStream not enabled", "write error")
 back without a restart, whatever room there is by then."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemberHealth:
-    """What is not as it should be in a member, in its broker's own words; nothing where it is well."""
+    """How a member stands: by its own word, and by what the leaders of the streams know of its copies.
+
+    ``lacks`` is what is not as it should be in it, in its broker's words. ``behind`` names the streams of which it
+    lacks entries and that do not count it as current, with how many: a busy moment, unless it stays so. A member that
+    may store no more says no word of it. ``others_whole``: whether every other member's copies are current.
+    """
 
     lacks: Sequence[str] = ()
+    behind: Mapping[str, int] = field(default_factory=dict[str, int])
+    others_whole: bool = True
 
     @property
     def has_stopped(self) -> bool:
-        """Whether it will store nothing, or not everything, until it is started again."""
+        """Whether by its own word it will store nothing, or not everything, until it is started again."""
         return any(words in lack for lack in self.lacks for words in _FOR_GOOD)
 
 
-async def look_at_member(urls: Callable[[], Sequence[str]], *, seed: str, member: str, ids: Ids) -> MemberHealth:
-    """How the broker ``member`` stands.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberCopies:
+    """What the leaders know of a member's copies: see ``MemberHealth``."""
+
+    behind: Mapping[str, int]
+    others_whole: bool
+
+
+async def look_at_copies(api: JetStream, member: str) -> MemberCopies:
+    """What the leaders of the streams know of the copies at ``member``. Raises ``Unavailable``."""
+    try:
+        return copies_of(await api.stream_infos(), member)
+    except ApiError as error:
+        raise Unavailable(str(error)) from error
+
+
+def copies_of(streams: Iterable[StreamInfo], member: str) -> MemberCopies:
+    """The same, of these streams. Pure."""
+    stale = [
+        (stream.config.name, copy)
+        for stream in streams
+        for copy in (() if stream.cluster is None else stream.cluster.replicas)
+        if not copy.current
+    ]
+    return MemberCopies(
+        behind={name: copy.lag for name, copy in stale if copy.name == member and copy.lag},
+        others_whole=all(copy.name == member for _, copy in stale),
+    )
+
+
+async def look_at_member(urls: Callable[[], Sequence[str]], *, seed: str, member: str, ids: Ids) -> Sequence[str]:
+    """What the broker ``member`` says is not as it should be in it; nothing where it is well.
 
     Over a connection for this one question: a node works over one. Raises ``Unavailable`` where it does not say.
     """
@@ -49,7 +89,7 @@ async def look_at_member(urls: Callable[[], Sequence[str]], *, seed: str, member
         # A broker that is just being started again, or another one on its port.
         raise Unavailable(str(refusal)) from refusal
     try:
-        return MemberHealth(await member_lacks(overseer, member, timeout_s=limits.MEMBER_LOOK_WAIT_S))
+        return await member_lacks(overseer, member, timeout_s=limits.MEMBER_LOOK_WAIT_S)
     finally:
         await overseer.close()
 
