@@ -62,13 +62,15 @@ class SeatOnboarding:
 
     def __init__(self, known: SeatOnboardings, company: Organization, seat: Seat) -> None:
         self._known = known
+        self._company = company
+        self._seat = seat
         self._handle = seat.handle
-        self._agent_id = company.agent_id_for(seat)
-        self._place = chain_hash(company, seat)
+        self._agent_id = seat.agent_id or company.agent_id_for(seat)
 
     async def due(self, turn_id: str) -> str:
         """The place, claimed for this turn; empty where the seat was onboarded there, or nobody can tell."""
-        known, agent_id, place = self._known, self._agent_id, self._place
+        known, agent_id = self._known, self._agent_id
+        place = chain_hash(self._company, self._seat)
         if known.is_onboarded(agent_id, place):
             return ""
         given_up = known.last_unused(agent_id)
