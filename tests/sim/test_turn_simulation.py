@@ -7,11 +7,13 @@ import pytest
 from crewlet.testing.turn_simulation import RULES, TURN_FAULTS, TurnFault, simulate_turns
 
 SEEDS = range(20)
-SHOWN_BY = {
-    "the ledger is not written": 0,
-    "a failed call has no result": 0,
-    "a call's outcome breaks the turn": 0,
+SHOWN_WITHIN = {
+    "the ledger is not written": 1,
+    "a failed call has no result": 1,
+    "a call's outcome breaks the turn": 1,
+    "buried mail is nobody's": 8,
 }
+"""How many days it may take."""
 
 
 @pytest.mark.slow
@@ -25,12 +27,12 @@ def test_no_rule_is_broken_on_a_bad_day(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "fault", [fault for fault in TURN_FAULTS if fault.name in SHOWN_BY], ids=lambda fault: fault.name
+    "fault", [fault for fault in TURN_FAULTS if fault.name in SHOWN_WITHIN], ids=lambda fault: fault.name
 )
 def test_a_planted_fault_is_found_by_its_rule(fault: TurnFault) -> None:
-    run = simulate_turns(SHOWN_BY[fault.name], fault=fault)
+    runs = (simulate_turns(seed, fault=fault) for seed in range(SHOWN_WITHIN[fault.name]))
 
-    assert {finding.rule for finding in run.findings} & {*fault.rules}
+    assert any({finding.rule for finding in run.findings} & {*fault.rules} for run in runs)
 
 
 def test_each_rule_has_a_fault_that_it_has_to_find() -> None:

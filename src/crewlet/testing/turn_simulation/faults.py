@@ -26,6 +26,9 @@ from crewlet.turns.turn_scope import TurnScope
 __all__ = ["NO_FAULT", "TURN_FAULTS", "TurnFault"]
 
 
+_DAY = TurnPlan()
+
+
 @dataclass(frozen=True, slots=True)
 class TurnFault:
     """``replaced``: what stands where for the while. ``rules``: those that find it, in days of its ``plan``."""
@@ -33,7 +36,7 @@ class TurnFault:
     name: str
     rules: tuple[Rule, ...]
     replaced: tuple[Replacement, ...]
-    plan: TurnPlan = TurnPlan()
+    plan: TurnPlan = _DAY
 
 
 def _private(owner: object, name: str) -> Callable[..., Any]:

@@ -40,8 +40,8 @@ class KnownTurn:
 class Outside:
     """``asked_for`` are the conversations in which a call with a token was asked for, ``effects`` who made it.
 
-    ``model_is_away``: nobody answers; ``epochs`` are the highest under which each seat has acted. ``accepted_notes`` are
-    those whose sender was told that the turn takes them, each with its turn.
+    ``model_is_away``: nobody answers; ``epochs`` are the highest under which each seat has acted. ``accepted_notes``
+    are those whose sender was told that the turn takes them, each with its turn.
     """
 
     findings: Findings
