@@ -25,6 +25,9 @@ class BrokerWrites:
     A stream whose disk was full once takes nothing any more until its broker is started again, whatever room there is
     by then, and answers everything else as before. So an embedded broker that stores nothing over a link that stands is
     restarted, as soon as its disk has room. Nothing is lost by that: what it acknowledged is on the disk.
+
+    A member of a cluster is not: the write may have been refused by another one, which leads the stream, and two of
+    three that start again together stop the third. Each is started again on its own word (``MemberWatch``).
     """
 
     def __init__(self, queue: EventQueue, access: BrokerAccess) -> None:
@@ -58,7 +61,9 @@ class BrokerWrites:
 
     def _refused(self, why: str) -> None:
         broker = self._access.broker
-        where = f"; is the disk of {broker.directory} full?" if broker is not None and broker.keeps_on_disk else ""
+        where = "" if broker is None or not broker.keeps_on_disk else f"; is the disk of {broker.directory} full?"
+        if where and broker is not None and broker.is_member:
+            where = "; `crewlet fleet` names a member that stores nothing"
         self.trouble = f"the broker takes no writes{where} ({why})"
         if not len(self._tasks):
             _log.error("broker_takes_no_writes", error=why)
@@ -66,7 +71,7 @@ class BrokerWrites:
 
     async def _revive(self) -> None:
         broker = self._access.broker
-        if broker is None or not broker.keeps_on_disk:
+        if broker is None or not broker.keeps_on_disk or broker.is_member:
             return
         while True:
             if await self._has_room():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 from crewlet.base.errors import MailboxFull, Unavailable
 from crewlet.events import Event
 from crewlet.node.broker_writes import BrokerWrites
+from crewlet.testing.waiting import wait_until
 
 EVENT = Event(id="e", type="probe", timestamp=datetime(2030, 1, 1, tzinfo=UTC))
 
@@ -59,3 +63,40 @@ async def test_a_full_disk_speaks_against_the_broker() -> None:
 
 async def test_a_write_that_is_taken_ends_the_trouble() -> None:
     assert await trouble_after(Unavailable("no answer"), then_works=True) == ""
+
+
+def reviving() -> list[str]:
+    """What still tries to bring a broker back."""
+    return [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("broker_writes:")]
+
+
+@dataclass
+class Broker:
+    """An embedded broker whose disk has room."""
+
+    directory: Path
+    is_member: bool
+    keeps_on_disk: bool = True
+    restarts: int = 0
+
+    async def restart(self) -> None:
+        self.restarts += 1
+
+
+@pytest.mark.parametrize(("is_member", "restarts"), [(False, 1), (True, 0)])
+async def test_a_member_is_not_started_again_for_what_another_one_may_have_refused(
+    tmp_path: Path, is_member: bool, restarts: int
+) -> None:
+    broker = Broker(tmp_path, is_member)
+    queue: Any = Refusing(Unavailable("insufficient resources"))
+    access: Any = SimpleNamespace(connection=SimpleNamespace(connected=True), broker=broker)
+    writes = BrokerWrites(queue, access)
+
+    with pytest.raises(Unavailable):
+        await writes.publish("a.topic", EVENT)
+    trouble = writes.trouble
+    await wait_until(lambda: broker.restarts > 0 or not reviving(), what="an end of what follows")
+    await writes.close()
+
+    assert broker.restarts == restarts
+    assert ("crewlet fleet" in trouble) is is_member

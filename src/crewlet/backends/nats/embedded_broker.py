@@ -101,6 +101,11 @@ class EmbeddedBroker:
         """Whether what it takes is on a disk that it looks after itself."""
         return self._config.store_dir is not None and self._config.leaf_remotes is None
 
+    @property
+    def is_member(self) -> bool:
+        """Whether it shares what it keeps with the other members of a cluster."""
+        return self._config.cluster is not None
+
     async def start(self) -> None:
         """The broker listens, and this process holds its store directory. Raises ``StartRefused``."""
         binary = await asyncio.to_thread(find_server, self._config.binary)
