@@ -100,6 +100,7 @@ async def running_pair(folder: Path, url: str, *, thinks_ms: int = THINKS_MS, mu
         yield Pair(first, second, held["a"], folder / "effects")
 
 
+@pytest.mark.spec("E-129")
 async def test_killed_in_a_model_call_after_it_acted_a_turn_is_ended_by_the_peer(broker: str, tmp_path: Path) -> None:
     async with running_pair(tmp_path, broker) as pair:
         message = await pair.acting("write it down")

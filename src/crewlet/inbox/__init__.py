@@ -21,6 +21,7 @@ from crewlet.inbox.recorded_charges import RecordedCharge
 from crewlet.inbox.said_once import note_word, said_once_id
 from crewlet.inbox.seat_inbox import SeatInbox
 from crewlet.inbox.seat_journal import SeatJournal
+from crewlet.inbox.thread_shown import ThreadShown
 from crewlet.inbox.triggers import (
     LEDGERED,
     UnreadableTrigger,
@@ -56,6 +57,7 @@ __all__ = [
     "SeatInboxParts",
     "SeatJournal",
     "Settle",
+    "ThreadShown",
     "Trigger",
     "TurnGate",
     "TurnJournal",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from crewlet.base.fence import Fence
 from crewlet.base.ids import TurnId, WorkKey
 from crewlet.base.trace import Trace
 from crewlet.events import Event
+from crewlet.inbox.thread_shown import ThreadShown
 from crewlet.inbox.turn_journal import TurnJournal
 from crewlet.notify import ThreadBlock
 
@@ -39,7 +40,7 @@ class Trigger:
 
     Of several events, ``digest`` is the one that they were merged into, which says it all; the key, the trace and
     what is recorded remain the events' own. ``task`` is what was asked, in words. ``answers_channel`` is the open ask
-    that this work is to answer, if any. ``thread`` is the chat thread around the message, where it is in one.
+    that this work is to answer, if any. ``showing`` is the chat thread around the message, where it may be in one.
     """
 
     handle: str
@@ -54,7 +55,17 @@ class Trigger:
     task: str = ""
     headroom: int = 0
     digest: Event | None = None
-    thread: ThreadBlock | None = None
+    showing: ThreadShown | None = field(default=None, compare=False)
+
+    @property
+    def thread(self) -> ThreadBlock | None:
+        """The chat thread around the message, once it was read, and where the message is in one."""
+        return None if self.showing is None else self.showing.block
+
+    async def read_thread(self) -> None:
+        """Have :attr:`thread` be what the turn is shown. It may take its time, so a turn tells its start before."""
+        if self.showing is not None:
+            await self.showing.read()
 
     @property
     def lead(self) -> Event:

@@ -17,6 +17,7 @@ from crewlet.inbox.ports import SeatInboxParts
 from crewlet.inbox.seat_journal import JournalRead, SeatJournal
 from crewlet.inbox.seat_turns import SeatTurns
 from crewlet.inbox.taking_over import Fate, fate_of
+from crewlet.inbox.thread_shown import ThreadShown
 from crewlet.inbox.trigger_news import TriggerNews
 from crewlet.inbox.triggers import trigger_of
 from crewlet.notify import ThreadBlock
@@ -153,7 +154,7 @@ class GoingOn:
             _log.error("journal_unreadable", seat=self._handle, turn=turn.opened.turn_id, error=str(error))
             return None
         shown = ThreadBlock(turn.opened.thread, turn.opened.shown) if turn.opened.thread else None
-        return replace(trigger, thread=shown)
+        return replace(trigger, showing=ThreadShown.of(shown))
 
 
 def _revisions(began_with: str, now: str) -> dict[str, str]:

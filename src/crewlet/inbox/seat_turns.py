@@ -18,6 +18,7 @@ from crewlet.inbox.journalled_turn import JournalledTurn
 from crewlet.inbox.ports import SeatInboxParts
 from crewlet.inbox.seat_journal import SeatJournal
 from crewlet.inbox.thread_showing import thread_around
+from crewlet.inbox.thread_shown import ThreadShown
 from crewlet.inbox.trigger_news import TriggerNews
 from crewlet.inbox.turn_journal import NoJournal
 from crewlet.inbox.verdict import PANICKED, SPENT, ids_worked, verdict_of
@@ -43,13 +44,16 @@ class SeatTurns:
 
         Raises ``Unavailable`` where the answer could not be handed over, or the turn's end not be told.
         """
-        trigger = replace(trigger, thread=await thread_around(trigger, self._parts.sources))
+        trigger = self._with_thread(trigger)
         await self._news.coalesced(trigger)
         turn_id = TurnId(str(self._parts.ids.uuid()))
         if self._journal is None:
             return await self._run(trigger, NoJournal(turn_id), epoch=epoch, spent=spent)
         turn = JournalledTurn(self._journal, trigger, turn_id, spent=spent)
         return await self._run(trigger, turn, epoch=epoch, spent=spent)
+
+    def _with_thread(self, trigger: Trigger) -> Trigger:
+        return replace(trigger, showing=ThreadShown(lambda: thread_around(trigger, self._parts.sources)))
 
     async def go_on(self, trigger: Trigger, turn: JournalledTurn, *, epoch: int, spent: Sequence[Event]) -> Outcome:
         """Run the rest of a turn that a predecessor left, and end it. Nobody waits for the outcome."""

@@ -103,6 +103,7 @@ class TurnEngine:
     async def _work(self, scope: TurnScope, setup: TurnSetup) -> tuple[TurnEnd, Exception | None]:
         try:
             await scope.events.record(self._started(scope))
+            await scope.trigger.read_thread()
             return await Iterations(scope, setup).run(), None
         except (PhaseBroke, ChainExhausted, ModelFailure, BudgetExhausted, Unavailable, Fenced) as cause:
             end = broken_by(cause)

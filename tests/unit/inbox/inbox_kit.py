@@ -137,6 +137,7 @@ class Node:
 
     async def _run_turn(self, trigger: Trigger, fence: Fence, _: TurnJournal) -> TurnOutcome:
         self.steps.append("run")
+        await trigger.read_thread()
         self.triggers.append(trigger)
         self.fences.append(fence)
         if isinstance(self.does, Exception):

@@ -14,7 +14,9 @@ from crewlet.base import limits
 from crewlet.base.errors import Fenced
 from crewlet.events import Event
 from crewlet.events.types import AgentPhaseStarted, AgentTurnProgress, AgentTurnStarted
+from crewlet.inbox import ThreadShown
 from crewlet.llm import ModelReply, ModelRequest, OnDelta, OnFallback, Usage
+from crewlet.notify import ThreadBlock
 from crewlet.tools import Tool, ToolResult
 from crewlet.turns import TurnConfig, TurnSetup
 from tests.unit.turns.turn_kit import (
@@ -109,6 +111,23 @@ async def test_the_start_is_told_before_the_context_is_put_together() -> None:
     assert order[:2] == ["agent_turn_started", "context"]
 
 
+@pytest.mark.spec("E-129")
+async def test_the_thread_that_the_message_is_in_is_read_once_the_start_is_told() -> None:
+    """A reader that is slow, or takes the process with it, leaves a turn that is known to have begun."""
+    stage = Stage()
+    told: list[str] = []
+
+    async def read() -> ThreadBlock:
+        told.extend(stage.types)
+        return ThreadBlock("ann: it is about the invoice")
+
+    await stage.run(replace(trigger_from(), showing=ThreadShown(read)))
+
+    assert told == ["agent_turn_started"]
+    assert "it is about the invoice" in stage.phase("execute").user_prompt
+
+
+@pytest.mark.spec("E-129")
 async def test_a_turn_that_dies_over_its_prompts_leaves_its_start_and_what_woke_it() -> None:
     class Broken(Surface):
         def builtins(self) -> list[Tool]:
