@@ -81,8 +81,8 @@ class SettledCompany:
         return {turn_id for turn_id, turn in turns if turn.handle == handle and event_id in turn.events}
 
     def _check_effects(self) -> None:
-        """What has reached outside is not begun anew, unless the ledger could not be told of it."""
-        unwritten = self._reports.named("ledger_write_failed", "id")
+        """What has reached outside is not begun anew, unless the ledger could not be told of it, or not be asked."""
+        unwritten = self._reports.named("ledger_write_failed", "id") | self._reports.named("ledger_unreadable", "id")
         unwritten_turns = self._reports.named("ledger_write_failed", "turns")
         for handle, event_id in self._world.broker.triggers:
             acted = self._turns_of(handle, event_id) & self._world.outside.acted_turns
@@ -90,8 +90,12 @@ class SettledCompany:
                 self._found("effects", f"{sorted(acted)} have all acted for {event_id} of {handle}")
 
     def _check_answers(self) -> None:
-        """Of what the engine itself returns the answer to, the completions are the answers."""
+        """Of what the engine itself returns the answer to, the completions are the answers.
+
+        A ledger that cannot be asked lets work be done twice, which the engine says of each.
+        """
         unsure = self._reports.named("turn_completion_publish_failed", "turn")
+        unread = self._reports.named("ledger_unreadable", "id")
         answered: dict[tuple[str, str], list[str]] = {}
         for turn_id, body in self._world.broker.completed.items():
             turn = self._world.outside.turns.get(turn_id)
@@ -100,7 +104,7 @@ class SettledCompany:
             for event_id in turn.events:
                 answered.setdefault((turn.handle, event_id), []).append(turn_id)
         for (handle, event_id), turns in answered.items():
-            if len(turns) > 1:
+            if len(turns) > 1 and event_id not in unread:
                 self._found("answers", f"{event_id} of {handle} is answered by {turns}")
 
     def _check_asks(self) -> None:
