@@ -34,33 +34,37 @@ class Ids(Protocol):
         ...
 
 
-class _PooledSystemRandom(random.SystemRandom):
-    """The operating system's randomness, fetched by the block: a turn needs some dozens of ids."""
+class _SystemDigits:
+    """The operating system's randomness as hexadecimal digits, fetched by the block: a turn needs dozens of ids."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._pool = b""
+        self._pool = ""
         self._used = 0
 
-    def getrandbits(self, k: int) -> int:
-        count = (k + 7) // 8
-        if self._used + count > len(self._pool):
-            self._pool, self._used = os.urandom(max(_POOL_BYTES, count)), 0
-        taken = self._pool[self._used : self._used + count]
-        self._used += count
-        return int.from_bytes(taken, "big") >> (8 * count - k)
+    def take(self, digits: int) -> str:
+        """So many digits that nobody was given before."""
+        used = self._used + digits
+        if used > len(self._pool):
+            self._pool, used = os.urandom(max(_POOL_BYTES, digits)).hex(), digits
+        self._used = used
+        return self._pool[used - digits : used]
 
 
 class RandomIds:
     """Ids from a random source: the operating system's unless a seeded one is given."""
 
     def __init__(self, source: random.Random | None = None) -> None:
-        self._source = source or _PooledSystemRandom()
+        self._source = source
+        self._system = _SystemDigits()
 
     def uuid(self) -> UUID:
         """A fresh random UUID (version 4)."""
+        if self._source is None:
+            return UUID(int=int(self._system.take(32), 16), version=4)
         return UUID(int=self._source.getrandbits(128), version=4)
 
     def hex(self, digits: int) -> str:
         """``digits`` fresh random hexadecimal digits."""
+        if self._source is None:
+            return self._system.take(digits)
         return f"{self._source.getrandbits(4 * digits):0{digits}x}"

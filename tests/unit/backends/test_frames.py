@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from nats.errors import ProtocolError
 
-from crewlet.backends.nats.frames import FrameReader, check_pattern, publish_frame, subscribe_frame, unsubscribe_frame
+from crewlet.backends.nats.frames import FrameReader, check_pattern, publish_head, subscribe_frame, unsubscribe_frame
 from crewlet.backends.nats.wire import Message
 from crewlet.base import limits
 
@@ -93,11 +93,11 @@ async def test_a_line_without_end_ends_the_link() -> None:
 
 
 def test_a_message_is_framed_with_what_it_has() -> None:
-    plain = b"".join(publish_frame("a.b", b"hello", "", None))
-    full = b"".join(publish_frame("a.b", b"hi", "r.1", {"Who": "Zoë"}))
+    plain = publish_head("a.b", "", None, 5)
+    full = publish_head("a.b", "r.1", {"Who": "Zoë"}, 2)
 
-    assert plain == b"PUB a.b  5\r\nhello\r\n"
-    assert full == b"HPUB a.b r.1 23 25\r\nNATS/1.0\r\nWho: Zo\xc3\xab\r\n\r\nhi\r\n"
+    assert plain == (b"PUB a.b  5\r\n", 5)
+    assert full == (b"HPUB a.b r.1 23 25\r\nNATS/1.0\r\nWho: Zo\xc3\xab\r\n\r\n", 25)
     assert (subscribe_frame("a.*", 3), unsubscribe_frame(3)) == (b"SUB a.* 3\r\n", b"UNSUB 3\r\n")
 
 
@@ -115,13 +115,13 @@ def test_a_message_is_framed_with_what_it_has() -> None:
 )
 def test_nothing_breaks_out_of_its_frame(subject: str, reply: str, headers: dict[str, str] | None) -> None:
     with pytest.raises(ValueError, match=r"cannot be the name of a header|is not a subject"):
-        publish_frame(subject, b"", reply, headers)
+        publish_head(subject, reply, headers, 0)
 
 
 def test_a_line_end_in_a_headers_value_becomes_a_blank() -> None:
-    frame = b"".join(publish_frame("a", b"", "", {"Why": "one\r\nForged: two"}))
+    head, _ = publish_head("a", "", {"Why": "one\r\nForged: two"}, 0)
 
-    assert b"\r\nWhy: one  Forged: two\r\n" in frame
+    assert b"\r\nWhy: one  Forged: two\r\n" in head
 
 
 @pytest.mark.parametrize("pattern", ["", "a..b", ".a", "a.", "a b", "a\r\nb"])

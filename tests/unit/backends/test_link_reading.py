@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from crewlet.backends.nats.frames import FrameReader
 from crewlet.backends.nats.link import Link
 from crewlet.backends.nats.login import Login
 from crewlet.testing import wait_until
@@ -107,3 +108,22 @@ async def test_bytes_that_no_server_says_end_the_link(reading: Reading) -> None:
 
     await wait_until(lambda: not reading.link.connected, what="a link that is over")
     assert reading.payloads == [b"a"]
+
+
+async def test_messages_go_past_the_librarys_read_loop(reading: Reading, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the server said before, and however early: the loop costs more than the messages."""
+    parsed: list[bytes] = []
+    parse = FrameReader.parse
+
+    async def noted(reader: FrameReader, data: bytes = b"") -> None:
+        parsed.append(data)
+        await parse(reader, data)
+
+    monkeypatch.setattr(FrameReader, "parse", noted)
+    await reading.server.say(b"PING\r\n", piece_bytes=6)
+    await wait_until(lambda: reading.server.pongs == 1, what="an answer to the ping")
+
+    await reading.server.say(frame(b"a") + frame(b"b"), piece_bytes=20)
+
+    await wait_until(lambda: reading.payloads == [b"a", b"b"], what="both messages")
+    assert parsed == [b"PING\r\n"]

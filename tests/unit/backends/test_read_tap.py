@@ -59,20 +59,6 @@ def test_nothing_goes_past_what_the_library_has_read_and_works_on() -> None:
     reading.tap.wait()
     reading.tap.feed(b"Aok")
     reading.tap.go_on()
-    reading.tap.was_read(2)
-
-    reading.tap.feed(b"B")
-
-    assert reading.both == (b"A", b"okB")
-
-
-def test_nothing_goes_past_what_the_library_has_read_in_part() -> None:
-    reading = Reading()
-    reading.tap.wait()
-    reading.tap.feed(b"Aok")
-    reading.tap.go_on()
-    reading.tap.was_read(1)
-    reading.tap.wait()
 
     reading.tap.feed(b"B")
 
@@ -84,7 +70,6 @@ def test_once_the_library_has_caught_up_things_go_past_it_again() -> None:
     reading.tap.wait()
     reading.tap.feed(b"Aok")
     reading.tap.go_on()
-    reading.tap.was_read(2)
     reading.tap.wait()
 
     reading.tap.feed(b"B")

@@ -117,7 +117,8 @@ class Connection(Wire):
         reply, answer = self._replies.expect()
         alarm = asyncio.get_running_loop().call_later(timeout_s, _time_out, answer)
         try:
-            if self._has_backlog(len(payload)):
+            link = self._link
+            if link is not None and link.backlog_bytes + len(payload) > limits.WIRE_UNSENT_MAX_BYTES // 2:
                 # One that may have to wait before it is sent must not wait longer than for its answer.
                 await asyncio.wait_for(self.publish(subject, payload, reply=reply, headers=headers), timeout_s)
             else:
@@ -244,17 +245,15 @@ class Connection(Wire):
 
     def _send(self, subject: str, payload: bytes, reply: str, headers: Mapping[str, str] | None) -> Link:
         link = self._link
-        if link is None or not link.connected:
+        if link is None:
             raise NotDone(f"{subject}: the link to the broker is down")
         try:
             link.publish(subject, payload, reply, headers)
+        except nats_errors.ConnectionClosedError as closed:
+            raise NotDone(f"{subject}: the link to the broker is down") from closed
         except (nats_errors.Error, OSError) as error:
             raise translated(error, subject) from error
         return link
-
-    def _has_backlog(self, more_bytes: int) -> bool:
-        link = self._link
-        return link is not None and link.backlog_bytes + more_bytes > limits.WIRE_UNSENT_MAX_BYTES // 2
 
     async def _drained(self) -> None:
         """Everything that the broker had sent when this was called has been handed over."""

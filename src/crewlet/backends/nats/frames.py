@@ -17,9 +17,9 @@ from crewlet.backends.nats.message_headers import ArrivedHeaders, header_block, 
 from crewlet.backends.nats.wire import Message
 from crewlet.base import limits
 
-__all__ = ["FrameReader", "check_pattern", "publish_frame", "subscribe_frame", "unsubscribe_frame"]
+__all__ = ["END", "FrameReader", "check_pattern", "publish_head", "subscribe_frame", "unsubscribe_frame"]
 
-_END: Final = b"\r\n"
+END: Final = b"\r\n"
 _MESSAGES: Final = (b"MSG ", b"HMSG ")
 _WITH_REPLY: Final = 5
 """The words of a message's first line: what it is, its subject, the subscription's number, the reply's, its size."""
@@ -27,18 +27,19 @@ _BLANK: Final = re.compile(r"[ \t\r\n]")
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-def publish_frame(subject: str, payload: bytes, reply: str, headers: Mapping[str, str] | None) -> tuple[bytes, ...]:
-    """One message to ``subject``, in pieces: a payload may be big, and is not copied.
+def publish_head(subject: str, reply: str, headers: Mapping[str, str] | None, payload_bytes: int) -> tuple[bytes, int]:
+    """What goes ahead of one message's payload, and the size of both that the broker counts; behind it goes ``END``.
 
-    Raises ``ValueError`` for a subject, reply or header that would break the frame.
+    The payload may be big, and is not copied. Raises ``ValueError`` for a subject, reply or header that would break
+    the frame.
     """
-    if not subject or _BLANK.search(subject) or _BLANK.search(reply):
+    if not subject or _BLANK.search(subject + reply):
         raise ValueError(f"{subject!r} (reply to {reply!r}) is not a subject")
     if not headers:
-        return f"PUB {subject} {reply} {len(payload)}\r\n".encode(), payload, _END
+        return f"PUB {subject} {reply} {payload_bytes}\r\n".encode(), payload_bytes
     block = header_block(headers)
-    start = f"HPUB {subject} {reply} {len(block)} {len(block) + len(payload)}\r\n".encode()
-    return start, block, payload, _END
+    size = len(block) + payload_bytes
+    return f"HPUB {subject} {reply} {len(block)} {size}\r\n".encode() + block, size
 
 
 def check_pattern(pattern: str) -> None:
@@ -87,7 +88,7 @@ class FrameReader:
         buffer = data if len(self._parts) == 1 else b"".join(self._parts)
         size, at = len(buffer), 0
         self._needed_bytes = 0
-        while (line_end := buffer.find(_END, at)) >= 0:
+        while (line_end := buffer.find(END, at)) >= 0:
             frame_end = self._message(buffer, at, line_end) if buffer.startswith(_MESSAGES, at) else 0
             if not frame_end:
                 self.reset()
@@ -107,12 +108,12 @@ class FrameReader:
         """Take what the socket gave. Raises the library's ``ProtocolError`` for what no broker says."""
         rest = self.take(data)
         while rest:
-            line_end = rest.find(_END)
+            line_end = rest.find(END)
             if line_end < 0:
                 raise nats_errors.ProtocolError(f"a line of more than {limits.WIRE_LINE_MAX_BYTES} bytes")
             if rest.startswith(_MESSAGES):
                 raise nats_errors.ProtocolError(f"malformed: {rest[:line_end]!r}")
-            line_end += len(_END)
+            line_end += len(END)
             await self._control(rest[:line_end])
             rest = self.take(rest[line_end:])
 
@@ -131,12 +132,12 @@ class FrameReader:
             return 0
         if not 0 <= header_bytes <= frame_bytes:
             return 0
-        start = line_end + len(_END)
+        start = line_end + len(END)
         payload_at, end = start + header_bytes, start + frame_bytes
-        if end + len(_END) <= len(buffer):
+        if end + len(END) <= len(buffer):
             block, payload = buffer[start:payload_at], buffer[payload_at:end]
             self._hand_on(number, _message(subject, payload, reply, block))
-        return end + len(_END)
+        return end + len(END)
 
 
 def _message(subject: str, payload: bytes, reply: str, block: bytes) -> Message:

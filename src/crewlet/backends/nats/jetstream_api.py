@@ -274,11 +274,11 @@ class JetStream:
 
     async def _until_led(self, subject: str, attempt: Callable[[float], Awaitable[_T]], timeout_s: float) -> _T:
         clock = asyncio.get_running_loop().time
-        deadline = clock() + timeout_s
+        deadline, left_s = clock() + timeout_s, timeout_s
         pause_s = limits.API_RETRY_FIRST_S
         while True:
             try:
-                return await attempt(max(deadline - clock(), pause_s))
+                return await attempt(left_s)
             except ApiError as error:
                 if error.err_code not in _NOT_YET:
                     raise
@@ -289,6 +289,7 @@ class JetStream:
                 raise NotDone(f"{subject}: {reason}, for {timeout_s:g} s")
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, limits.API_RETRY_MAX_S)
+            left_s = max(deadline - clock(), pause_s)
 
 
 class _ErrorBody(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ import structlog
 from nats import errors as nats_errors
 from nats.aio.client import RawCredentials
 
-from crewlet.backends.nats.frames import publish_frame, subscribe_frame, unsubscribe_frame
+from crewlet.backends.nats.frames import END, publish_head, subscribe_frame, unsubscribe_frame
 from crewlet.backends.nats.link_client import LinkClient
 from crewlet.backends.nats.login import Login, LoginRefused, read_credentials
 from crewlet.backends.nats.wire import Message
@@ -120,12 +120,10 @@ class Link:
 
         Raises ``PayloadTooLarge``, ``ValueError``, and the library's errors: see :func:`translated`.
         """
-        frame = publish_frame(subject, payload, reply, headers)
-        # The first piece is the protocol's own line, behind it come the headers, if any.
-        size = len(payload) + (len(frame[1]) if headers else 0)
+        head, size = publish_head(subject, reply, headers, len(payload))
         if size > self._client.max_payload:
             raise PayloadTooLarge(subject, size=size, limit=self._client.max_payload)
-        self._client.send(*frame)
+        self._client.send(head, payload, END)
 
     def subscribe(self, subject: str, on_message: Callable[[Message], None]) -> Interest:
         """Call ``on_message`` for each message from now on; returns what ends it. Raises the library's errors."""

@@ -11,32 +11,27 @@ class ReadTap:
     """Stands in front of the library's reader. Nothing overtakes anything.
 
     ``take`` hands on what it can and gives the rest back; ``keep`` is the library's way. Once bytes went that way, so
-    do those behind them, until the library has read them all and waits for more.
+    do those behind them, until the library has worked them all and waits for more.
     """
 
     def __init__(self, take: Callable[[bytes], bytes], keep: Callable[[bytes], None]) -> None:
         self._take = take
         self._keep = keep
-        self._unread_bytes = 0
         self._is_waited_for = False
 
     def feed(self, data: bytes) -> None:
         """These bytes have arrived."""
-        if self._is_waited_for and not self._unread_bytes:
+        if self._is_waited_for:
             data = self._take(data)
             if not data:
                 return
-        self._unread_bytes += len(data)
+            self._is_waited_for = False
         self._keep(data)
 
     def wait(self) -> None:
-        """The library has worked what it read, and waits for more."""
+        """The library has worked all that it has read, and reads: what is kept for it already, or what comes next."""
         self._is_waited_for = True
 
     def go_on(self) -> None:
-        """It waits no longer."""
+        """It has read something, or waits no longer."""
         self._is_waited_for = False
-
-    def was_read(self, size: int) -> None:
-        """The library has read so many bytes."""
-        self._unread_bytes -= size
