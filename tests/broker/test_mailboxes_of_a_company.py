@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from datetime import datetime
@@ -12,19 +11,13 @@ import pytest
 
 from crewlet import topics
 from crewlet.backends.nats import JetStream
-from crewlet.base.clock import SystemClock
-from crewlet.base.ids import RandomIds
-from crewlet.config import Variables, load_company, load_node_file
 from crewlet.coordination.slots import LEASES
-from crewlet.node import CompanySource, Node, NodeSettings
 from crewlet.queue import mailboxes_of
 from crewlet.testing.clusters import Cluster, running_cluster
 from crewlet.testing.waiting import wait_until
-from tests.e2e.companies import ECHO, company, role, scripted, write_script
+from tests.broker.booted_nodes import BootedNodes, document
 
 pytestmark = pytest.mark.slow
-
-LLM = {"script": scripted()}
 
 
 @pytest.fixture
@@ -41,40 +34,10 @@ async def seen(broker: Cluster) -> AsyncIterator[JetStream]:
     await connection.close()
 
 
-class Fleet:
-    """Nodes of one company that have booted, and hold no seat yet."""
-
-    def __init__(self, broker: Cluster, folder: Path, stack: AsyncExitStack) -> None:
-        self._broker = broker
-        self._folder = folder
-        self._stack = stack
-
-    async def booted(self, name: str) -> Node:
-        """One more node, with the first company's document."""
-        folder = self._folder / name
-        write_script(folder, ECHO)
-        document = json.dumps(company(role("ceo"), role("cto"), llm=LLM))
-        (folder / "company.yaml").write_text(document)
-        stream = {"type": "nats", "url": self._broker.url, "token": self._broker.token}
-        node = {"node": {"id": name}, "coordination": {"type": "embedded-kv"}, "stream": stream, "api": {"port": 0}}
-        (folder / "crewlet.yaml").write_text(json.dumps(node))
-        loaded = load_company(folder / "company.yaml")
-        settings = NodeSettings(
-            config=load_node_file(folder / "crewlet.yaml", {}).config,
-            company=CompanySource(loaded.organization, folder, Variables({}), loaded.text),
-            environment={},
-            clock=SystemClock(),
-            ids=RandomIds(),
-        )
-        node = await Node.boot(settings)
-        self._stack.push_async_callback(node.drain)
-        return node
-
-
 @pytest.fixture
-async def fleet(broker: Cluster, tmp_path: Path) -> AsyncGenerator[Fleet]:
+async def fleet(broker: Cluster, tmp_path: Path) -> AsyncGenerator[BootedNodes]:
     async with AsyncExitStack() as stack:
-        yield Fleet(broker, tmp_path, stack)
+        yield BootedNodes(broker, tmp_path, stack)
 
 
 async def made(seen: JetStream) -> dict[str, datetime | None]:
@@ -95,7 +58,7 @@ def names_of(*handles: str) -> set[str]:
 
 @pytest.mark.spec("E-053", "E-096")
 async def test_every_seats_mailboxes_are_made_at_the_first_nodes_start_ahead_of_any_claim_and_never_again(
-    fleet: Fleet, seen: JetStream
+    fleet: BootedNodes, seen: JetStream
 ) -> None:
     await fleet.booted("north")
     first, claimed = await made(seen), await claims(seen)
@@ -109,13 +72,13 @@ async def test_every_seats_mailboxes_are_made_at_the_first_nodes_start_ahead_of_
 
 @pytest.mark.spec("E-053", "E-096")
 async def test_a_changed_company_has_its_new_seats_mailboxes_before_anybody_could_claim_them(
-    fleet: Fleet, seen: JetStream
+    fleet: BootedNodes, seen: JetStream
 ) -> None:
     north = await fleet.booted("north")
     await north.start_seats()
     before = await made(seen)
 
-    await north.company.apply(json.dumps(company(role("ceo"), role("cto"), role("dev"), llm=LLM)), by="test")
+    await north.company.apply(document("ceo", "cto", "dev"), by="test")
     after = await made(seen)
     await wait_until(lambda: "dev" in north.health().seats, what="the new seat", timeout_s=20)
     [dev] = [seat for seat in (await north.fleet()).seats if seat.handle == "dev"]

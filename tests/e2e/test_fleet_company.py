@@ -60,7 +60,7 @@ async def apply(engine: Engine, *wanted: str, script: str = "script.yaml") -> Js
     return await engine.api.post("/company", {"document": json.dumps(document)})
 
 
-@pytest.mark.spec("C-214")
+@pytest.mark.spec("C-214", "E-113")
 async def test_what_one_node_applies_the_other_takes_and_a_node_with_an_old_file_follows(
     broker: str, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ from crewlet.base.errors import CrewletError
 from crewlet.base.tasks import Tasks
 from crewlet.config import LoadedCompany, company_of, source_of
 from crewlet.coordination import ActiveConfig, Mailboxes
+from crewlet.events.types import ConfigRevisionActivated, ConfigRevisionApplied
 from crewlet.node.company_change import (
     AppliedCompany,
     ApplyUnderWay,
@@ -34,10 +35,11 @@ from crewlet.node.company_in_force import (
     built_company,
     company_models,
 )
-from crewlet.node.company_news import CompanyNews, Revision
 from crewlet.node.company_parts import CompanySource, placed_seats, shared_server_specs
+from crewlet.node.fleet_company import revision_of
 from crewlet.node.key_cooldowns import KeyCooldowns
 from crewlet.node.mailboxes import ensure_mailboxes
+from crewlet.node.news import News
 from crewlet.node.shared_tools import start_shared_tools
 from crewlet.node.turn_runner import TurnRunner
 from crewlet.queue import EventQueue
@@ -78,7 +80,7 @@ class ApplyingParts:
     mailboxes: Mailboxes
     mail_held_anew: Callable[[], Awaitable[None]]
     forget_pauses: ForgetPauses
-    news: CompanyNews
+    news: News
     clock: Clock
     lasts: bool
 
@@ -182,11 +184,17 @@ class CompanyApplying:
             trouble = str(error)
             _log.error("company_not_come_after", epoch=number, error=trouble)
         _log.info("company_applied", company=loaded.organization.name, epoch=number)
-        revision = Revision(company=loaded.organization.name, document=document, epoch=number)
-        if by:
-            await self._parts.news.activated(revision, by=by)
-        await self._parts.news.applied(revision, trouble=trouble)
+        await self._tell(loaded, number, by=by, trouble=trouble)
         return AppliedCompany(checked=checked, epoch=number, lasts=self._parts.lasts, trouble=trouble)
+
+    async def _tell(self, loaded: LoadedCompany, number: int, *, by: str, trouble: str) -> None:
+        """Who put it in force is told by the node that was asked, and that it runs by every node for itself."""
+        company, revision, news = loaded.organization.name, revision_of(loaded.text), self._parts.news
+        if by:
+            activated = ConfigRevisionActivated(company=company, revision_id=revision, epoch=number, activated_by=by)
+            await news.tell(activated, source="engine")
+        applied = ConfigRevisionApplied(company=company, revision_id=revision, epoch=number, trouble=trouble)
+        await news.tell(applied, source="engine")
 
     async def _read(self, document: str) -> tuple[LoadedCompany, CompanyModels]:
         """In a thread: a large document takes seconds."""

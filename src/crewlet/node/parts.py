@@ -39,7 +39,6 @@ from crewlet.node.budgeting import Budgeting, open_budgets
 from crewlet.node.colleagues import CompanyColleagues
 from crewlet.node.company_applying import ApplyingParts, CompanyApplying
 from crewlet.node.company_in_force import CompanyInForce, built_company, company_models
-from crewlet.node.company_news import CompanyNews
 from crewlet.node.company_parts import CompanySource, shared_server_specs
 from crewlet.node.directory import CompanyDirectory
 from crewlet.node.duty_parts import CompanyRoster, Incarnation, NodeDuties, node_duties
@@ -50,6 +49,7 @@ from crewlet.node.ground import Ground, lay_ground
 from crewlet.node.key_cooldowns import KeyCooldowns
 from crewlet.node.liveness import Liveness
 from crewlet.node.mailboxes import ensure_mailboxes
+from crewlet.node.news import News
 from crewlet.node.node_status import NodeStatusSource
 from crewlet.node.pause_control import SeatPauseControl
 from crewlet.node.seat_onboarding import SeatOnboardings
@@ -259,7 +259,7 @@ async def assemble(
             mailboxes=registry,
             forget_pauses=pauses.forget,
             mail_held_anew=mail_held_anew,
-            news=CompanyNews(ground.writes.publish, around.clock, around.ids),
+            news=News(ground.writes.publish, around.clock, around.ids),
             clock=around.clock,
             lasts=fleet_company is not None,
         ),

@@ -79,7 +79,7 @@ _FILED: dict[Category, str] = {
 """Where every type belongs, those of parts to come as well."""
 
 
-@pytest.mark.spec("E-124", "E-128")
+@pytest.mark.spec("E-113", "E-124", "E-128")
 @pytest.mark.parametrize("category", Category)
 def test_what_belongs_into_a_category_is_filed_there(category: Category) -> None:
     belongs = _FILED[category].split()

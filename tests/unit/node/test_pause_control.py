@@ -46,7 +46,7 @@ async def world() -> World:
     return World()
 
 
-@pytest.mark.spec("E-117")
+@pytest.mark.spec("E-113", "E-117")
 async def test_a_pause_and_its_end_are_told_with_who_when_and_why(world: World) -> None:
     await world.control.pause("ceo", by=ADA, reason="audit", stop_running=True)
     await world.control.resume("ceo", by=BOB)
