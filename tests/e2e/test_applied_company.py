@@ -145,12 +145,15 @@ async def test_a_new_tool_server_that_fails_is_reported_by_seat_and_node_with_a_
     async with running_engine(files) as engine:
         refused = await run_command("apply", "changed.yaml", "-c", str(files.node_file), cwd=tmp_path)
         settled = await run_command("apply", "mended.yaml", "-c", str(files.node_file), cwd=tmp_path)
+        again = await run_command("apply", "changed.yaml", "-c", str(files.node_file), cwd=tmp_path)
+        without = await run_command("apply", "company.yaml", "-c", str(files.node_file), cwd=tmp_path)
 
         assert (refused.code, "in force as number 2" in refused.out) == (4, True), refused
         assert "the tool server desk of ceo does not serve" in refused.err
         assert "no key" in refused.err
         assert (settled.code, settled.err.count("crewlet:")) == (0, 1), settled
-        assert (await engine.api.get("/company"))["epoch"] == 3
+        assert (again.code, without.code) == (4, 0), without
+        assert (await engine.api.get("/company"))["epoch"] == 5
 
 
 async def epochs(engine: Engine) -> Json:

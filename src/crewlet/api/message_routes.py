@@ -12,6 +12,7 @@ from crewlet.api.models import MessageAccepted, NewMessage
 from crewlet.api.refusals import Refused
 from crewlet.api.unknown_seats import no_such_seat, not_an_agent
 from crewlet.base.errors import PayloadTooLarge
+from crewlet.node.coverage import PeersSilent
 from crewlet.node.face import MessageView, NoSuchSeat, NotAnAgent
 from crewlet.tracing import parse_traceparent
 
@@ -56,7 +57,11 @@ async def message(message_id: str, face: Face) -> MessageView:
     says whose logs the answer comes from. Refused with `unavailable` where no node that answered knows the message, and
     a live one did not answer.
     """
-    view = await face.message(message_id)
+    try:
+        view = await face.message(message_id)
+    except PeersSilent as error:
+        told = f"no node that answered knows the message {message_id!r}, and {error.missing} did not answer; ask again"
+        raise Refused(503, "unavailable", told, headers={"Retry-After": "5"}) from None
     if view is None:
         raise Refused(
             404,

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from crewlet.base.errors import Unavailable
 from crewlet.queue import Answer
 
-__all__ = ["WHOLE", "Coverage", "NodeAnswered", "coverage_of"]
+__all__ = ["WHOLE", "Coverage", "NodeAnswered", "PeersSilent", "coverage_of"]
 
 _NO_ANSWER: Final = "no answer in time"
 
@@ -32,6 +33,14 @@ class Coverage:
     def missing(self) -> str:
         """Who did not answer, and why, in words; empty where nobody is missing."""
         return ", ".join(f"{each.id} ({each.error})" for each in self.nodes if not each.answered)
+
+
+class PeersSilent(Unavailable):
+    """No node that answered knows it, and a live one did not answer; ``missing`` says who, and why."""
+
+    def __init__(self, what: str, missing: str) -> None:
+        self.missing = missing
+        super().__init__(f"{what}: no node that answered knows it, and {missing} did not answer")
 
 
 WHOLE: Final = Coverage()

@@ -18,7 +18,7 @@ import structlog
 from crewlet.base import limits
 from crewlet.base.errors import Unavailable
 from crewlet.events import Event, MalformedEvent, decode, encode
-from crewlet.node.coverage import WHOLE, Coverage, coverage_of
+from crewlet.node.coverage import WHOLE, Coverage, PeersSilent, coverage_of
 from crewlet.node.message_events import chain_events
 from crewlet.queue import Answer, EventQueue
 from crewlet.store import EventLog
@@ -65,8 +65,10 @@ class FleetReads:
         theirs, coverage = await self._asked(_EVENT, event_id)
         if theirs:
             return theirs[0]
-        if trouble := self._log.trouble or coverage.missing():
+        if trouble := self._log.trouble:
             raise Unavailable(trouble)
+        if missing := coverage.missing():
+            raise PeersSilent(event_id, missing)
         return None
 
     async def chain(self, trace_id: str) -> FleetChain:

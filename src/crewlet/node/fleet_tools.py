@@ -119,19 +119,16 @@ class FleetTools:
     def own(self) -> NodeTools:
         """How they stand on this node."""
         source, tools = self._company.source(), self._tools
+        shared = shared_server_specs(source)
         seats = [source.organization.agent_seat_by_handle(handle) for handle in self._with_own_servers()]
+        own = {seat.handle: seat_server_specs(source, seat) for seat in seats if seat is not None}
+        failed = [row for handle, specs in {"": shared, **own}.items() for row in tools.failed(specs, handle)]
         return NodeTools(
             number=self._company.number,
             behind=self._behind(),
-            starting=tools.unsettled(shared_server_specs(source)),
-            failed=tuple(
-                FailedServer(name=row.name, seat=row.seat, error=row.error) for row in tools.instances() if row.failed
-            ),
-            seats=tuple(
-                seat.handle
-                for seat in seats
-                if seat is not None and not tools.unsettled(seat_server_specs(source, seat), seat.handle)
-            ),
+            starting=tools.unsettled(shared),
+            failed=tuple(FailedServer(name=row.name, seat=row.seat, error=row.error) for row in failed),
+            seats=tuple(handle for handle, specs in own.items() if not tools.unsettled(specs, handle)),
         )
 
     async def _answer(self, _asked: bytes) -> bytes:

@@ -77,19 +77,20 @@ class ToolHost:
 
     def status(self) -> list[ServerStatus]:
         """A row for each server (C-192), by name; the seats' instances of one server are counted together."""
-        return by_server(self.instances())
-
-    def instances(self) -> list[ServerStatus]:
-        """A row for each instance: the shared ones first, then seat by seat."""
         groups = [self._shared, *(self._seats[handle] for handle in sorted(self._seats))]
-        return [row for group in groups for row in group.status()]
+        return by_server(row for group in groups for row in group.status())
+
+    def failed(self, specs: Sequence[ToolServerSpec], handle: str = "") -> list[ServerStatus]:
+        """Those of these servers that do not serve: of a seat, or without a handle of the shared ones."""
+        group = self._group_of(handle)
+        return [] if group is None else group.failed(specs)
 
     def unsettled(self, specs: Sequence[ToolServerSpec], handle: str = "") -> tuple[str, ...]:
         """What keeps a seat's servers, or without a handle the shared ones, from being these, each of them tried.
 
         By name: what was not tried yet, and what should be gone. A seat without any here has everything to begin with.
         """
-        group = self._seats.get(Handle(handle)) if handle else self._shared
+        group = self._group_of(handle)
         return tuple(spec.name for spec in specs) if group is None else group.unsettled(specs)
 
     async def close(self) -> None:
@@ -97,6 +98,9 @@ class ToolHost:
         self._closed = True
         handles = list(self._seats)
         await asyncio.gather(self._shared.close(), *(self.close_seat(handle) for handle in handles))
+
+    def _group_of(self, handle: str) -> ServerGroup | None:
+        return self._seats.get(Handle(handle)) if handle else self._shared
 
     def _server_of(self, seat: str) -> _NewServer:
         return _NewServer(self._environment, seat, self._secrets, self._starts)

@@ -28,6 +28,10 @@ class ServerGroup:
         """A row for each instance."""
         return [server.status() for server in self._servers.values()]
 
+    def failed(self, specs: Sequence[ToolServerSpec]) -> list[ServerStatus]:
+        """The rows of those that are one of these and do not serve."""
+        return [row for server in self._servers.values() if server.spec in specs and (row := server.status()).failed]
+
     def unsettled(self, specs: Sequence[ToolServerSpec]) -> tuple[str, ...]:
         """The names of those that are wanted and were not tried yet, and of those that should not be here any more."""
         tried = {server.name for server in self._servers.values() if server.is_attempted and server.spec in specs}

@@ -13,6 +13,7 @@ import structlog
 from crewlet.base.errors import PayloadTooLarge, Unavailable
 from crewlet.base.trace import Trace
 from crewlet.events.types import AgentPhaseStarted, AgentTurnCompleted, AgentTurnStarted
+from crewlet.node.coverage import PeersSilent
 from crewlet.node.face import NoSuchSeat
 from tests.unit.api.small_node import Chronicle, SmallNode, answered, asking, config, serving, tight
 
@@ -392,3 +393,15 @@ async def test_a_message_is_part_of_the_callers_trace_where_it_says_one(
     answer = await client.post("/seats/ceo/messages", json={"text": "Hi"}, headers=header)
 
     assert (answer.status_code, node.parents) == (202, [parent])
+
+
+async def test_a_message_that_a_silent_node_may_know_is_unknown_and_that_node_is_named(
+    client: httpx.AsyncClient, node: SmallNode
+) -> None:
+    node.broken = PeersSilent("e-1", "node-2 (no answer in time)")
+
+    answer = await client.get("/messages/m-9")
+
+    said = answer.json()
+    assert (answer.status_code, said["error"]) == (503, "unavailable")
+    assert "node-2 (no answer in time) did not answer" in said["message"]
