@@ -238,7 +238,6 @@ class TurnEngine:
             meter=setup.meter,
             notes=setup.notes,
             reached_outside=journal.reached_outside,
-            began_s=self._clock.elapsed_s(),
             # What a predecessor took of it nobody knows.
             time_limit_s=None if journal.resumed else time_limit_of(trigger),
         )

@@ -64,7 +64,7 @@ class TurnScope:
     subagent_tokens: int = 0
     worker: str = ""
     deadline_s: float | None = None
-    began_s: float = 0.0
+    began_s: float | None = None
     time_limit_s: float | None = None
     halted: Callable[[], bool] = field(default=_never)
     open_phases: list[PhaseRecord] = field(default_factory=list[PhaseRecord])
@@ -102,16 +102,24 @@ class TurnScope:
     def check(self) -> None:
         """Before each round. Raises ``Fenced``, and ``TaskEnded`` for a worker that is halted or out of time.
 
-        ``TimeSpent`` where the turn has a time limit and is past it; one round it has whatever the limit.
+        ``TimeSpent`` where the turn has a time limit and is past it.
         """
         self.fence.check()
-        limit_s = self.time_limit_s
-        if limit_s is not None and self.models and self.clock.elapsed_s() - self.began_s >= limit_s:
-            raise TimeSpent(limit_s)
+        self._check_time()
         if self.halted():
             raise TaskEnded(TaskStatus.CANCELLED, "the turn ends")
         if self.deadline_s is not None and self.clock.elapsed_s() >= self.deadline_s:
             raise TaskEnded(TaskStatus.TIMED_OUT, "it was not done in time")
+
+    def _check_time(self) -> None:
+        """Its time begins with the first round of its work, which it has whatever the limit."""
+        limit_s, now_s = self.time_limit_s, self.clock.elapsed_s()
+        if limit_s is None or not self.iterations:
+            return
+        if self.began_s is None:
+            self.began_s = now_s
+        elif now_s - self.began_s >= limit_s:
+            raise TimeSpent(limit_s)
 
     def within_s(self, bound_s: float) -> float:
         """``bound_s``, or what is left until the deadline."""

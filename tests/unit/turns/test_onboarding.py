@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
@@ -11,9 +12,9 @@ from structlog.testing import capture_logs
 
 from crewlet.base.errors import Fenced, StoppedByPerson, Unavailable
 from crewlet.base.ids import TurnId
-from crewlet.events.types import AgentPhaseCompleted, AgentPhaseStarted
+from crewlet.events.types import AgentPhaseCompleted, AgentPhaseStarted, TaskAssigned
 from crewlet.inbox import Decision, NoJournal, Note, Opening, Reply
-from crewlet.llm import FailureKind, ModelReply, StopReason, UserMessage
+from crewlet.llm import FailureKind, ModelReply, ModelRequest, OnDelta, OnFallback, StopReason, UserMessage
 from crewlet.tools import Annotations, Hint
 from crewlet.turns import BudgetExhausted, NoMeter, NoteBox, RefusedWindow, TurnConfig, TurnSetup
 from tests.unit.turns.turn_kit import (
@@ -23,6 +24,7 @@ from tests.unit.turns.turn_kit import (
     PlayedTool,
     Stage,
     call,
+    event_of,
     failure,
     says,
     submits,
@@ -268,6 +270,27 @@ async def test_a_turn_that_a_person_stops_ends_and_its_claim_with_it() -> None:
 
     assert (outcome.decision, outcome.finished) == (Decision.STOPPED, True)
     assert (stage.marks.given_back, stage.executor.requests) == (1, [])
+
+
+class SlowModel(RealModel):
+    """Takes 100 seconds for a reply."""
+
+    async def complete(
+        self, request: ModelRequest, *, on_delta: OnDelta | None = None, on_fallback: OnFallback | None = None
+    ) -> ModelReply:
+        await asyncio.sleep(100)
+        return await super().complete(request)
+
+
+async def test_the_time_of_a_scheduled_task_begins_with_its_work() -> None:
+    look = says("", call("list_mcp_server_tools", server="board"))
+    stage = NewSeat(onboarder=SlowModel(look, marks()), tools=BOARD)
+    task = TaskAssigned(agent_handle="ceo", task="Report", assigned_by="scheduler", timeout_seconds=50)
+
+    outcome = await stage.run(trigger_from(event_of(task), reply=Reply.NONE))
+
+    assert (outcome.decision, outcome.error_kind) == (Decision.DONE, "")
+    assert stage.phases == [("onboarding", "onboarded"), ("execute", "delivered"), ("review", "done")]
 
 
 async def test_a_note_waits_for_the_work() -> None:
