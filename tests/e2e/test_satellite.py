@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from crewlet.base.clock import SystemClock
 from crewlet.testing.engine_files import EngineFiles, write_engine_files
 from crewlet.testing.engines import Engine, run_command, running_engine
-from crewlet.testing.links import proxied
+from crewlet.testing.links import LinkProxy, proxied
 from crewlet.testing.ports import free_port
 from crewlet.testing.waiting import wait_until
 from tests.e2e.companies import ECHO, company, role, scripted, write_script
@@ -21,8 +22,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 Json = dict[str, Any]
 SECRET = "a-secret-of-satellites"
 IN_FULL = bool(os.environ.get("CREWLET_LONG_OUTAGES"))
-TTL_S = 15 if IN_FULL else 6
-"""Longer than what a question over a link that is down takes to be given up."""
+TTL_S = 6
+"""Shorter than what a question over a silent link takes to be given up, and its repetition."""
+CLOCK = SystemClock()
 LEASES: Json = {"type": "embedded-kv", "lease_ttl_seconds": TTL_S}
 
 
@@ -102,19 +104,45 @@ async def test_a_satellite_with_another_secret_is_refused_and_told_which_setting
 
 
 @pytest.mark.skipif(not IN_FULL, reason="takes a minute: make chaos, which sets CREWLET_LONG_OUTAGES")
-async def test_a_satellite_whose_link_is_cut_loses_its_seats_and_takes_part_again_when_it_is_back(
-    hub: Engine, tmp_path: Path, leaf_port: int
+@pytest.mark.parametrize("outage", ["cut", "silent"])
+async def test_a_satellite_whose_link_fails_loses_its_seats_and_takes_part_again_when_it_is_back(
+    hub: Engine, tmp_path: Path, leaf_port: int, outage: str
 ) -> None:
+    """However short its leases are, its process lives through it."""
     async with proxied(leaf_port) as link:
         files = await satellite_files(tmp_path / "satellite", int(link.url.rpartition(":")[2]))
         async with running_engine(files) as satellite:
             await held_by(hub, "hub", "satellite")
-            link.refuse = True
-            link.drop()
+            fail(link, outage)
             await held_by(hub, "hub", "hub")
-            link.refuse = False
+            await passed(4 * TTL_S)
+            mend(link)
             await held_by(hub, "hub", "satellite")
             seat = next(handle for handle, node in (await holders(hub)).items() if node == "satellite")
             answer = await satellite.api.final_message(await hub.api.send(seat, "Back?"), timeout_s=60)
 
+            assert satellite.exit_code is None
+
     assert answer["answer"] == "You said: Back?"
+
+
+def fail(link: LinkProxy, outage: str) -> None:
+    """Nothing passes any more; with ``cut`` both ends are told."""
+    if outage == "silent":
+        link.freeze()
+    else:
+        link.refuse = True
+        link.drop()
+
+
+def mend(link: LinkProxy) -> None:
+    """What is dialled from now on passes."""
+    link.refuse = False
+    link.drop()
+    link.thaw()
+
+
+async def passed(seconds: float) -> None:
+    """Return once so much time has passed."""
+    end_s = CLOCK.elapsed_s() + seconds
+    await wait_until(lambda: CLOCK.elapsed_s() >= end_s, what="the time", timeout_s=seconds + 10)
