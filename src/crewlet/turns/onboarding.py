@@ -8,7 +8,7 @@ from typing import Final
 
 import structlog
 
-from crewlet.base.errors import CrewletError, Fenced, StoppedByPerson
+from crewlet.base.errors import Fenced, StoppedByPerson
 from crewlet.tools import Tool
 from crewlet.turns.builtin_mark_onboarded import MARK_ONBOARDED, MarkOnboarded
 from crewlet.turns.builtin_tool_discovery import ActivateTool, ListServerTools
@@ -66,9 +66,8 @@ class Onboarding:
         mark = MarkOnboarded(lambda: self._setup.onboarding.mark(turn_id, place))
         try:
             closing = await self._closing(mark, system)
-        except CrewletError as broke:
-            # A turn that moved goes on elsewhere, under its claim; any other is over.
-            if isinstance(broke, StoppedByPerson) or not isinstance(broke, Fenced):
+        except BaseException as broke:
+            if not _goes_on(broke):
                 await self.give_back()
             raise
         if not mark.is_marked:
@@ -119,6 +118,11 @@ class Onboarding:
         if not config.extension_enabled or judge is None:
             return None
         return Extension(judge, config.onboarding_max_tool_rounds_ceiling, config.extension_round_step, ask=ask)
+
+
+def _goes_on(broke: BaseException) -> bool:
+    """Whether the turn goes on elsewhere, under its claim: it moved, or its process ends. Any other is over."""
+    return not isinstance(broke, Exception) or (isinstance(broke, Fenced) and not isinstance(broke, StoppedByPerson))
 
 
 def _opening_message(now: datetime) -> str:

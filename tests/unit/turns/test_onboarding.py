@@ -239,6 +239,25 @@ async def test_no_model_that_answers_breaks_the_turn_as_in_any_phase_and_the_cla
     assert (stage.executor.requests, stage.marks.given_back) == ([], 1)
 
 
+class WrongModel(RealModel):
+    """Fails as no model may."""
+
+    async def complete(
+        self, request: ModelRequest, *, on_delta: OnDelta | None = None, on_fallback: OnFallback | None = None
+    ) -> ModelReply:
+        raise ZeroDivisionError
+
+
+async def test_a_fault_of_the_engine_in_it_leaves_no_claim_behind() -> None:
+    stage = NewSeat(onboarder=WrongModel())
+
+    with capture_logs():
+        outcome = await stage.run()
+
+    assert (outcome.finished, outcome.error_kind) == (True, "unhandled_exception")
+    assert stage.marks.given_back == 1
+
+
 class Spent(NoMeter):
     async def admit(self) -> None:
         raise BudgetExhausted((RefusedWindow(scope="org", period="day", label="d", spent=1, ceiling=1),))
