@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -60,6 +61,8 @@ class JournalledTurn:
         self._ahead: set[tuple[str, int]] = set() if last is None else set(last.replies)
         self._number = 0 if last is None else last.last_number
         self._is_open = last is not None
+        self._on_record = asyncio.Event()
+        self._is_ending = False
         self._spent = spent
         self._is_unjournalled = False
         self._ended_at = 0
@@ -143,6 +146,7 @@ class JournalledTurn:
             )
         )
         self._is_open = not self._is_unjournalled
+        self._on_record.set()
         return opening
 
     def reply_at(self, phase: str, round_num: int) -> RecordedReply | None:
@@ -213,7 +217,10 @@ class JournalledTurn:
     async def noted(self, note: Note) -> bool:
         """Record a note; whether whoever goes on with the turn finds it."""
         if not self._is_open and not self._is_unjournalled:
-            raise Unavailable(f"the turn {self._turn_id} has only begun: it takes no notes yet")
+            # A turn is told of before it is on record: whoever sends a note then waits for as long as he cares to.
+            await self._on_record.wait()
+        if self._is_ending and not self._is_unjournalled:
+            raise Unavailable(f"the turn {self._turn_id} ends")
         await self._write(Noted(at=self._journal.clock.now(), note=note))
         return not self._is_unjournalled
 
@@ -265,6 +272,7 @@ class JournalledTurn:
 
         Raises ``Fenced``, ``Unavailable``.
         """
+        self._is_ending = True
         if not self._is_open or self._is_unjournalled:
             return
         ended = Ended(at=self._journal.clock.now(), turn_id=self._turn_id, outcome=outcome, decision=decision, ids=ids)

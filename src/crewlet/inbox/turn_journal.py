@@ -126,7 +126,7 @@ class TurnJournal(Protocol):
         """Record what somebody tells the turn, before he hears that it is taken.
 
         Returns whether it is on record, so that whoever goes on with the turn shows it. Before the turn is opened
-        nothing can be: that is ``Unavailable`` too.
+        nothing can be: then it waits for that. Once the turn ends it is ``Unavailable``.
         """
         ...
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from structlog.testing import capture_logs
 
 from crewlet.base.errors import Unavailable
-from crewlet.inbox import Note
+from crewlet.base.ids import TurnId
+from crewlet.inbox import Note, Opening
+from crewlet.inbox.journalled_turn import JournalledTurn
 from crewlet.llm import UserMessage
 from crewlet.turns import NoteBox
-from tests.unit.turns.killed_turns import NOTE, Killed, Process, World, live
+from tests.unit.turns.killed_turns import NOTE, Killed, Process, World, born, journal_of, live
+from tests.unit.turns.turn_kit import trigger_from
 
 pytestmark = pytest.mark.virtual_time
 
@@ -63,6 +68,38 @@ async def test_killed_between_the_reading_and_the_reply_the_next_process_shows_i
                 # The round that showed it had no reply on record, or that reply did not get there.
                 shown_twice += world.requests[asked].messages == world.requests[asked - 1].messages
     assert shown_twice
+
+
+async def test_a_note_that_comes_before_its_turn_is_on_record_is_taken_once_it_is() -> None:
+    world = World()
+    clock, _ = born(world)
+    journal = journal_of(world, Process(), clock)
+    await journal.take_over()
+    turn = JournalledTurn(journal, trigger_from(), TurnId("turn-1"))
+
+    taking = asyncio.create_task(NoteBox(turn.noted).accept(NOTE))
+    await asyncio.sleep(1.0)
+    waited = not taking.done()
+    await turn.open(Opening())
+
+    assert (waited, await taking) == (True, True)
+    found = (await journal.take_over()).turn
+    assert found is not None
+    assert found.notes_left == (NOTE,)
+
+
+async def test_a_note_that_comes_as_its_turn_ends_is_not_put_among_the_next_ones_entries() -> None:
+    world = World()
+    clock, _ = born(world)
+    journal = journal_of(world, Process(), clock)
+    await journal.take_over()
+    turn = JournalledTurn(journal, trigger_from(), TurnId("turn-1"))
+    await turn.open(Opening())
+
+    await turn.end(outcome="ack", decision="done", ids=())
+
+    with pytest.raises(Unavailable):
+        await turn.noted(NOTE)
 
 
 async def test_a_note_is_taken_only_once_it_is_on_record() -> None:
