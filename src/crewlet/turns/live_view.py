@@ -79,7 +79,8 @@ class LiveText:
     The longer the text, the longer the pause: every frame holds all of it and is kept as long as any event, so a long
     reply in frames of one pace would fill the disk with copies of its own beginning.
 
-    The task behind it starts with the first piece, so a model that does not stream pays nothing.
+    It begins ``limits.LIVE_TEXT_FIRST_S`` after the first piece: of a reply that is whole by then there is no part to
+    show, and it costs no task.
     """
 
     def __init__(self, view: LiveView, round_num: int, *, every_s: float) -> None:
@@ -88,20 +89,25 @@ class LiveText:
         self._every_s = every_s
         self._pieces: list[str] = []
         self._more = asyncio.Event()
-        self._tasks: Tasks | None = None
+        self._tasks = Tasks("turn")
+        self._begins: asyncio.TimerHandle | None = None
 
     def add(self, piece: str) -> None:
         """Take the next piece; never blocks."""
         self._pieces.append(piece)
         self._more.set()
-        if self._tasks is None:
-            self._tasks = Tasks("turn")
-            self._tasks.start("live_text", self._pump())
+        if self._begins is None:
+            self._begins = asyncio.get_running_loop().call_later(limits.LIVE_TEXT_FIRST_S, self._begin)
 
     async def close(self) -> None:
         """End the stream. A frame still on its way is dropped: the whole reply follows it."""
-        if self._tasks is not None:
+        if self._begins is not None:
+            self._begins.cancel()
+        if len(self._tasks):
             await self._tasks.close()
+
+    def _begin(self) -> None:
+        self._tasks.start("live_text", self._pump())
 
     async def _pump(self) -> None:
         while True:

@@ -194,6 +194,19 @@ async def test_what_was_not_handed_over_is_the_callers_to_tell(live: LiveEvents,
     assert await losses_after(60.0) == []
 
 
+async def test_nothing_is_on_its_way_after_the_close(wire: QuietWire) -> None:
+    live = LiveEvents(wire)
+    await live.open()
+    await live.send(TOPIC, b"{}")
+
+    await live.close()
+
+    with pytest.raises(Unavailable):
+        await live.send(TOPIC, b"{}")
+    assert len(wire.words) == 1
+    assert await losses_after(60.0) == []
+
+
 async def test_a_close_tells_the_losses_that_were_not_told_yet(wire: QuietWire) -> None:
     live = LiveEvents(wire)
     await live.open()

@@ -11,7 +11,7 @@ import pytest
 import structlog
 
 from crewlet.base import limits
-from crewlet.base.errors import Fenced
+from crewlet.base.errors import Fenced, Unavailable
 from crewlet.events import Event
 from crewlet.events.types import AgentPhaseStarted, AgentTurnProgress, AgentTurnStarted
 from crewlet.inbox import ThreadShown
@@ -267,6 +267,28 @@ async def test_live_frames_show_the_opening_and_each_call_before_and_after_it() 
     assert len(stage.phase("execute").tool_executions[0].result) == 5000
 
 
+async def test_what_is_live_only_is_waited_for_by_nobody_and_all_else_is() -> None:
+    stage = Stage(executor=PlayedModel(says("Looking.", call("look")), submits()), tools=[PlayedTool("look")])
+
+    await stage.run()
+
+    assert {event.type for event in stage.live} == {"agent_turn_progress"}
+    assert len(stage.live) == len(stage.all_of(AgentTurnProgress))
+
+
+async def test_a_frame_that_cannot_be_sent_ends_no_turn() -> None:
+    def refuse(event: Event) -> Exception | None:
+        return Unavailable("the link is down") if event.type == "agent_turn_progress" else None
+
+    stage = Stage(refuse=refuse)
+
+    outcome = await stage.run()
+
+    assert outcome.finished
+    assert stage.all_of(AgentTurnProgress) == []
+    assert stage.completed.decision == "done"
+
+
 async def test_streamed_text_accumulates_and_is_told_at_most_five_times_a_second() -> None:
     stage = Stage(executor=StreamingModel(pieces=20, every_s=0.045), config=TurnConfig())
 
@@ -278,6 +300,23 @@ async def test_streamed_text_accumulates_and_is_told_at_most_five_times_a_second
     assert all(later.startswith(earlier) for earlier, later in pairwise(texts))
     gaps = [(b.timestamp - a.timestamp).total_seconds() for a, b in pairwise(frames)]
     assert min(gaps) >= 0.2
+
+
+async def test_of_a_reply_that_is_whole_at_once_no_part_is_told() -> None:
+    stage = Stage(executor=PlayedModel(submits(), deltas=["a", "b"]))
+
+    await stage.run()
+
+    assert "streaming" not in {frame.state for frame in stage.all_of(AgentTurnProgress)}
+
+
+async def test_a_reply_that_takes_longer_is_told_from_its_first_words_on() -> None:
+    stage = Stage(executor=StreamingModel(pieces=2, every_s=0.1), config=TurnConfig())
+
+    await stage.run()
+
+    told = [event for event in stage.published if getattr(event.data, "state", "") == "streaming"]
+    assert [frame.data.partial_text for frame in told if isinstance(frame.data, AgentTurnProgress)] == ["0 "]
 
 
 async def test_a_long_reply_is_told_in_fewer_frames_the_longer_it_gets() -> None:
@@ -293,7 +332,18 @@ async def test_a_long_reply_is_told_in_fewer_frames_the_longer_it_gets() -> None
 
 @pytest.mark.parametrize("lines", [[submits()], [failure()]])
 async def test_nothing_of_a_stream_outlives_its_reply(lines: list[Line]) -> None:
-    await Stage(executor=PlayedModel(*lines, deltas=["a", "b"])).run()
+    stage = Stage(executor=PlayedModel(*lines, deltas=["a", "b"]))
+
+    await stage.run()
+    published = len(stage.published)
+    await asyncio.sleep(1.0)
+
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert len(stage.published) == published
+
+
+async def test_a_stream_that_goes_on_for_long_ends_with_its_reply() -> None:
+    await Stage(executor=StreamingModel(pieces=3, every_s=0.3), config=TurnConfig()).run()
 
     assert asyncio.all_tasks() == {asyncio.current_task()}
 

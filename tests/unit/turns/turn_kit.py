@@ -221,10 +221,12 @@ class Stage:
     notes: NoteBox = field(default_factory=NoteBox)
     refuse: Callable[[Event], Exception | None] = lambda _event: None
     published: list[Event] = field(default_factory=list[Event])
+    live: list[Event] = field(default_factory=list[Event])
 
     async def run(self, trigger: Trigger | None = None, fence: Fence | None = None) -> TurnOutcome:
         clock, ids = VirtualClock(), SeededIds()
-        engine = TurnEngine(self._publish, clock, ids, self.config, tracer=Tracer(clock, ids, self.sink))
+        tracer = Tracer(clock, ids, self.sink)
+        engine = TurnEngine(self._publish, clock, ids, self.config, tracer=tracer, publish_live=self._publish_live)
         journal = self.journal or NoJournal(TurnId(str(ids.uuid())))
         return await engine.run(trigger or trigger_from(), fence or CountingFence(), self.setup(), journal)
 
@@ -265,4 +267,9 @@ class Stage:
         if refusal is not None:
             raise refusal
         self.published.append(decode(encode(event)))
+        return event
+
+    async def _publish_live(self, topic: str, event: Event) -> Event:
+        await self._publish(topic, event)
+        self.live.append(event)
         return event

@@ -34,6 +34,7 @@ class LiveEvents:
         self._alarm: asyncio.TimerHandle | None = None
         self._untold = 0
         self._telling: asyncio.TimerHandle | None = None
+        self._closed = False
         self._unwatch = wire.on_disconnected(self._link_lost)
 
     @property
@@ -47,6 +48,7 @@ class LiveEvents:
 
     async def close(self) -> None:
         """Listen no longer; what is on its way is not waited for."""
+        self._closed = True
         self._unwatch()
         self._unconfirmed.clear()
         if self._alarm is not None:
@@ -62,6 +64,8 @@ class LiveEvents:
 
         Raises ``Unavailable`` where it was not: the link is down, or too many are on their way.
         """
+        if self._closed:
+            raise Unavailable(f"{topic}: the queue is closed")
         if len(self._unconfirmed) >= limits.LIVE_UNCONFIRMED_MAX:
             raise Unavailable(f"{topic}: {len(self._unconfirmed)} live events wait for the broker's word already")
         self._sent += 1

@@ -170,7 +170,8 @@ def counted(
         if period in full:
             refused_at = _later(refused_at, windows.at)
         slots[period] = replace(slot, used=slot.used + tokens, refused_at=refused_at)
-    lanes = _kept_lanes(found)
+    # They grow old with the day, so whoever moved it on has taken what was too old.
+    lanes = dict(found.lanes) if found is record and len(found.lanes) < limits.BUDGET_LANES_MAX else _kept_lanes(found)
     lanes[lane] = Lane(number, full, f"{windows.at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}")
     return replace(found, **slots, lanes=lanes)
 
