@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
@@ -31,7 +31,7 @@ class SeatOnboardings:
     def __init__(self, marks: Onboardings) -> None:
         self.marks = marks
         self._onboarded: dict[AgentId, str] = {}
-        self._unused: dict[AgentId, str] = {}
+        self._unused: dict[AgentId, tuple[str, ...]] = {}
 
     def of(self, company: Organization, handle: str) -> OnboardingMarks:
         """The mark of a seat as one turn of it asks, in the company that the turn began with."""
@@ -44,17 +44,23 @@ class SeatOnboardings:
 
     def onboarded(self, agent_id: AgentId, place: str) -> None:
         """It was."""
+        self.settled(agent_id)
         self._onboarded[agent_id] = place
         _bounded(self._onboarded, limits.ONBOARDED_REMEMBERED_MAX)
 
     def unused(self, agent_id: AgentId, turn_id: str) -> None:
         """The turn makes no use of a claim that may stand."""
-        self._unused[agent_id] = turn_id
+        turns = (*self._unused.get(agent_id, ()), turn_id)
+        self._unused[agent_id] = turns[-limits.ONBOARDING_UNUSED_TURNS_MAX :]
         _bounded(self._unused, limits.ONBOARDING_UNUSED_MAX)
 
-    def last_unused(self, agent_id: AgentId) -> str:
-        """The last such turn of the seat; empty where there is none."""
-        return self._unused.get(agent_id, "")
+    def unused_by(self, agent_id: AgentId) -> tuple[str, ...]:
+        """Such turns of the seat since it was last known whose claim stands: that of any of them may."""
+        return self._unused.get(agent_id, ())
+
+    def settled(self, agent_id: AgentId) -> None:
+        """No claim of such a turn stands."""
+        self._unused.pop(agent_id, None)
 
 
 class SeatOnboarding:
@@ -73,7 +79,7 @@ class SeatOnboarding:
         place = chain_hash(self._company, self._seat)
         if known.is_onboarded(agent_id, place):
             return ""
-        given_up = known.last_unused(agent_id)
+        given_up = known.unused_by(agent_id)
         try:
             claim = await _in_time(known.marks.claim(agent_id, place, claimant=turn_id, given_up=given_up))
         except Unavailable as error:
@@ -82,7 +88,9 @@ class SeatOnboarding:
             return ""
         if claim is OnboardingClaim.ONBOARDED:
             known.onboarded(agent_id, place)
-        elif claim is OnboardingClaim.TAKEN:
+        elif claim is OnboardingClaim.CLAIMED:
+            known.settled(agent_id)
+        else:
             _log.info("onboarding_taken", seat=self._handle, turn=turn_id)
         return place if claim is OnboardingClaim.CLAIMED else ""
 
@@ -117,6 +125,6 @@ async def _in_time(asked: Awaitable[_A]) -> _A:
         raise Unavailable(f"no answer within {limits.ONBOARDING_WAIT_S:g} s") from None
 
 
-def _bounded(names: dict[AgentId, str], most: int) -> None:
+def _bounded(names: dict[AgentId, Any], most: int) -> None:
     while len(names) > most:
         del names[next(iter(names))]

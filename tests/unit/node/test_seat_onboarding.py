@@ -124,6 +124,18 @@ async def test_a_claim_that_landed_unheard_of_does_not_keep_its_own_process_wait
     assert await fleet.here.of(COMPANY, "cto").due("t2") == place()
 
 
+async def test_nor_does_it_once_later_turns_were_not_heard_either() -> None:
+    fleet = Fleet()
+    fleet.stores[0].link.next_write = "cut after"
+
+    with capture_logs():
+        for turn in ("t1", "t2", "t3"):
+            assert await fleet.here.of(COMPANY, "cto").due(turn) == ""
+    fleet.stores[0].link.cut = False
+
+    assert await fleet.here.of(COMPANY, "cto").due("t4") == place()
+
+
 async def test_a_mark_that_cannot_be_written_is_not_said_to_stand() -> None:
     fleet = Fleet()
     await fleet.here.of(COMPANY, "cto").due("t1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from enum import Enum
 
@@ -48,15 +49,22 @@ class OnboardingClaim(Enum):
     """Another turn is about it."""
 
 
-def claim_taken(standing: OnboardingMark | None, claimant: str, *, now: datetime, given_up: str = "") -> bool:
-    """Whether somebody else's claim stands. It lapses at its end; that of ``given_up`` is over."""
+def claim_taken(
+    standing: OnboardingMark | None, claimant: str, *, now: datetime, given_up: Collection[str] = ()
+) -> bool:
+    """Whether somebody else's claim stands. It lapses at its end; those of ``given_up`` are over."""
     if standing is None or standing.claimed_until is None:
         return False
-    return standing.claimed_by not in ("", claimant, given_up) and now < standing.claimed_until
+    return standing.claimed_by not in ("", claimant, *given_up) and now < standing.claimed_until
 
 
 def mark_claimed(
-    standing: OnboardingMark | None, wanted: OnboardingMark, claimant: str, *, now: datetime, given_up: str = ""
+    standing: OnboardingMark | None,
+    wanted: OnboardingMark,
+    claimant: str,
+    *,
+    now: datetime,
+    given_up: Collection[str] = (),
 ) -> OnboardingMark:
     """What stands once ``claimant`` asked to onboard the seat at the place of ``wanted``."""
     if standing is not None and standing.chain_hash == wanted.chain_hash:
@@ -93,10 +101,12 @@ class Onboardings:
         self._store = store
         self._clock = clock
 
-    async def claim(self, agent_id: str, chain_hash: str, *, claimant: str, given_up: str = "") -> OnboardingClaim:
+    async def claim(
+        self, agent_id: str, chain_hash: str, *, claimant: str, given_up: Collection[str] = ()
+    ) -> OnboardingClaim:
         """Claim the seat's onboarding for ``limits.ONBOARDING_CLAIM_S``, where it is due.
 
-        ``given_up`` is a claimant that is known to use its claim no more.
+        ``given_up`` are claimants that are known to use their claims no more.
         """
         now, wanted = self._clock.now(), OnboardingMark(agent_id=agent_id, chain_hash=chain_hash)
         stands = await change_stored(

@@ -86,8 +86,8 @@ class OnboardingPromises(Contract):
         marks = await self._client(records)
         await marks.claim(AGENT, PLACE, claimant="t1")
 
-        assert await marks.claim(AGENT, PLACE, claimant="t2", given_up="t0") is OnboardingClaim.TAKEN
-        assert await marks.claim(AGENT, PLACE, claimant="t2", given_up="t1") is OnboardingClaim.CLAIMED
+        assert await marks.claim(AGENT, PLACE, claimant="t2", given_up=("t0",)) is OnboardingClaim.TAKEN
+        assert await marks.claim(AGENT, PLACE, claimant="t2", given_up=("t0", "t1")) is OnboardingClaim.CLAIMED
 
     async def test_a_claim_is_given_back_by_its_turn_alone_and_the_mark_stays(self, records: RecordHarness) -> None:
         marks = await self._client(records)

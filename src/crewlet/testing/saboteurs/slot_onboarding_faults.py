@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import ClassVar
 
 from crewlet.base import limits
@@ -53,7 +53,9 @@ class EveryClaimIsWon(OnboardingFault):
 
     caught_by = OnboardingPromises.test_of_many_claims_at_once_one_is_won
 
-    async def claim(self, agent_id: str, chain_hash: str, *, claimant: str, given_up: str = "") -> OnboardingClaim:
+    async def claim(
+        self, agent_id: str, chain_hash: str, *, claimant: str, given_up: Collection[str] = ()
+    ) -> OnboardingClaim:
         claim = await super().claim(agent_id, chain_hash, claimant=claimant, given_up=given_up)
         return OnboardingClaim.CLAIMED if claim is OnboardingClaim.TAKEN else claim
 
@@ -63,7 +65,9 @@ class LapsesEarly(OnboardingFault):
 
     caught_by = OnboardingPromises.test_a_claim_is_taken_by_nobody_else_before_its_end
 
-    async def claim(self, agent_id: str, chain_hash: str, *, claimant: str, given_up: str = "") -> OnboardingClaim:
+    async def claim(
+        self, agent_id: str, chain_hash: str, *, claimant: str, given_up: Collection[str] = ()
+    ) -> OnboardingClaim:
         ahead = Onboardings(self._store, ShiftedClock(self._clock, limits.ONBOARDING_CLAIM_S / 2))
         return await ahead.claim(agent_id, chain_hash, claimant=claimant, given_up=given_up)
 
@@ -73,9 +77,11 @@ class NeverLapses(OnboardingFault):
 
     caught_by = OnboardingPromises.test_a_claim_that_lapsed_can_be_taken
 
-    async def claim(self, agent_id: str, chain_hash: str, *, claimant: str, given_up: str = "") -> OnboardingClaim:
+    async def claim(
+        self, agent_id: str, chain_hash: str, *, claimant: str, given_up: Collection[str] = ()
+    ) -> OnboardingClaim:
         standing = await self.get(agent_id)
-        if standing is not None and standing.claimed_by not in ("", claimant, given_up):
+        if standing is not None and standing.claimed_by not in ("", claimant, *given_up):
             return OnboardingClaim.TAKEN
         return await super().claim(agent_id, chain_hash, claimant=claimant, given_up=given_up)
 
@@ -85,7 +91,9 @@ class AClaimUnheardIsLost(OnboardingFault):
 
     caught_by = OnboardingPromises.test_who_claimed_and_never_heard_of_it_is_told_that_it_did
 
-    async def claim(self, agent_id: str, chain_hash: str, *, claimant: str, given_up: str = "") -> OnboardingClaim:
+    async def claim(
+        self, agent_id: str, chain_hash: str, *, claimant: str, given_up: Collection[str] = ()
+    ) -> OnboardingClaim:
         standing = await self.get(agent_id)
         if standing is not None and standing.claimed_by == claimant:
             return OnboardingClaim.TAKEN
@@ -97,7 +105,9 @@ class WhoGaveUpIsWaitedFor(OnboardingFault):
 
     caught_by = OnboardingPromises.test_a_claim_that_is_known_to_be_given_up_is_over
 
-    async def claim(self, agent_id: str, chain_hash: str, *, claimant: str, given_up: str = "") -> OnboardingClaim:
+    async def claim(
+        self, agent_id: str, chain_hash: str, *, claimant: str, given_up: Collection[str] = ()
+    ) -> OnboardingClaim:
         return await super().claim(agent_id, chain_hash, claimant=claimant)
 
 
@@ -115,7 +125,9 @@ class OnceIsForEver(OnboardingFault):
 
     caught_by = OnboardingPromises.test_another_place_is_due_again_until_it_is_marked
 
-    async def claim(self, agent_id: str, chain_hash: str, *, claimant: str, given_up: str = "") -> OnboardingClaim:
+    async def claim(
+        self, agent_id: str, chain_hash: str, *, claimant: str, given_up: Collection[str] = ()
+    ) -> OnboardingClaim:
         standing = await self.get(agent_id)
         if standing is not None and standing.chain_hash:
             return OnboardingClaim.ONBOARDED
@@ -146,7 +158,9 @@ class TheUnknownIsDue(OnboardingFault):
 
     caught_by = OnboardingPromises.test_a_mark_that_cannot_be_read_is_neither_there_nor_missing
 
-    async def claim(self, agent_id: str, chain_hash: str, *, claimant: str, given_up: str = "") -> OnboardingClaim:
+    async def claim(
+        self, agent_id: str, chain_hash: str, *, claimant: str, given_up: Collection[str] = ()
+    ) -> OnboardingClaim:
         try:
             return await super().claim(agent_id, chain_hash, claimant=claimant, given_up=given_up)
         except Unavailable:
