@@ -81,11 +81,14 @@ async def test_its_seats_are_worked_through_the_hub_and_move_there_when_it_dies(
         await held_by(hub, "hub", "satellite")
         seat = next(handle for handle, node in (await holders(hub)).items() if node == "satellite")
         answer = await hub.api.final_message(await hub.api.send(seat, "Hi"))
+        said = (await satellite.api.get("/health"))["node"]
+        nodes = {each["id"]: (each["roles"], each["member"]) for each in (await hub.api.get("/query/fleet"))["nodes"]}
         stored = [*satellite.files.data_dir.rglob("jetstream")]
         await satellite.kill()
         later = await hub.api.final_message(await hub.api.send(seat, "Still there?"), timeout_s=60)
 
     assert answer["answer"] == "You said: Hi"
+    assert (said, nodes["satellite"], {*nodes}) == ("satellite", (["seats"], None), {"hub", "satellite"})
     assert stored == []
     assert later["answer"] == "You said: Still there?"
     assert "events_not_stored" in satellite.err
