@@ -24,8 +24,8 @@ _A = TypeVar("_A")
 class SeatOnboardings:
     """One process's knowledge of the marks, beside the marks themselves.
 
-    That a seat was onboarded at a place never becomes untrue, so that is asked once. ``unused`` are turns of this
-    process whose claim may stand though they make no use of it.
+    That a seat was onboarded at a place never becomes untrue, so that is asked once. Of a seat's last turns it knows
+    whose claim may stand though no use is made of it any more.
     """
 
     def __init__(self, marks: Onboardings) -> None:
@@ -50,9 +50,15 @@ class SeatOnboardings:
 
     def unused(self, agent_id: AgentId, turn_id: str) -> None:
         """The turn makes no use of a claim that may stand."""
-        turns = (*self._unused.get(agent_id, ()), turn_id)
+        turns = (*(each for each in self._unused.get(agent_id, ()) if each != turn_id), turn_id)
         self._unused[agent_id] = turns[-limits.ONBOARDING_UNUSED_TURNS_MAX :]
         _bounded(self._unused, limits.ONBOARDING_UNUSED_MAX)
+
+    def ended(self, company: Organization, handle: str, turn_id: str) -> None:
+        """The turn is over, which another process may have begun: it makes no use of a claim any more."""
+        seat = company.agent_seat_by_handle(handle)
+        if seat is not None:
+            self.unused(_agent_of(company, seat), turn_id)
 
     def unused_by(self, agent_id: AgentId) -> tuple[str, ...]:
         """Such turns of the seat since it was last known whose claim stands: that of any of them may."""
@@ -71,7 +77,7 @@ class SeatOnboarding:
         self._company = company
         self._seat = seat
         self._handle = seat.handle
-        self._agent_id = seat.agent_id or company.agent_id_for(seat)
+        self._agent_id = _agent_of(company, seat)
 
     async def due(self, turn_id: str) -> str:
         """The place, claimed for this turn; empty where the seat was onboarded there, or nobody can tell."""
@@ -114,6 +120,10 @@ class SeatOnboarding:
         except Unavailable as error:
             self._known.unused(self._agent_id, turn_id)
             _log.info("onboarding_claim_left", seat=self._handle, turn=turn_id, error=str(error))
+
+
+def _agent_of(company: Organization, seat: Seat) -> AgentId:
+    return seat.agent_id or company.agent_id_for(seat)
 
 
 async def _in_time(asked: Awaitable[_A]) -> _A:

@@ -130,9 +130,12 @@ class TurnRunner:
 
     def ended(self, handle: str, turn_id: str) -> None:
         """A turn's end is on record. Before that it may go on elsewhere, and is known there by what it charged here."""
-        seat = self._epoch().organization.agent_seat_by_handle(handle)
+        company = self._epoch().organization
+        seat = company.agent_seat_by_handle(handle)
         if self._meters is not None and seat is not None:
             self._meters.ended(turn_id, seat.agent_id or "")
+        if self._onboardings is not None:
+            self._onboardings.ended(company, handle, turn_id)
 
     def _count_ended(self, epoch: CompanyEpoch) -> None:
         self._running[epoch] -= 1

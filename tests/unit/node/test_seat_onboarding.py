@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -11,6 +12,7 @@ from crewlet.backends.memory import MemoryBucket, MemoryRecordStore
 from crewlet.base import limits
 from crewlet.coordination import POSITIONS, OnboardingMark, Onboardings, Record
 from crewlet.node.seat_onboarding import SeatOnboardings
+from crewlet.node.turn_runner import TurnRunner
 from crewlet.org import Organization, chain_hash
 from crewlet.testing import VirtualClock
 from tests.unit.node.companies import acme, seat_of
@@ -134,6 +136,22 @@ async def test_nor_does_it_once_later_turns_were_not_heard_either() -> None:
     fleet.stores[0].link.cut = False
 
     assert await fleet.here.of(COMPANY, "cto").due("t4") == place()
+
+
+class Epoch:
+    """What a runner asks of the company in force to say whose turn has ended."""
+
+    organization = COMPANY
+
+
+async def test_a_turn_that_is_taken_over_and_ended_leaves_no_claim_to_wait_for() -> None:
+    fleet = Fleet()
+    await fleet.there.of(COMPANY, "cto").due("t1")
+    successor: Any = (Epoch, None, None, None, fleet.here)
+
+    TurnRunner(*successor).ended("cto", "t1")
+
+    assert await fleet.here.of(COMPANY, "cto").due("t2") == place()
 
 
 async def test_a_mark_that_cannot_be_written_is_not_said_to_stand() -> None:
