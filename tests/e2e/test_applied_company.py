@@ -47,11 +47,12 @@ async def test_a_seat_that_comes_answers_and_one_that_leaves_is_given_back(tmp_p
         change = await applied(engine, company(role("ceo"), role("dev"), llm=LLM))
         await holds(engine, "ceo", "dev")
         answer = await engine.api.final_message(await engine.api.send("dev", "Hi"))
+        (node,) = (await engine.api.get("/query/fleet"))["nodes"]
         with pytest.raises(httpx.HTTPStatusError, match="404"):
             await engine.api.send("ops", "Hi")
 
         assert change["seats"] == {"added": ["dev"], "removed": ["ops"], "changed": []}
-        assert (change["epoch"], change["lasts"]) == (2, False)
+        assert (change["epoch"], change["lasts"], node["config_epoch"]) == (2, False, 2)
         assert answer["answer"] == "You said: Hi"
 
 

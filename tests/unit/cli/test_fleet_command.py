@@ -92,3 +92,22 @@ async def test_a_duty_of_a_node_that_is_gone_is_shown_as_that(
     ]
     assert "node-7 had the duty maintenance and is gone: another node takes it in 30 s" in said.err
     assert "scheduler" not in said.err
+
+
+async def test_a_member_that_is_not_whole_is_named_with_the_reason_and_one_that_is_is_not(
+    server: ApiServer, company: SmallNode, capsys: Said
+) -> None:
+    ill = {"posture": "serve", "member": "unhealthy", "member_error": "JetStream not enabled"}
+    well = {"posture": "serve", "member": "healthy", "member_error": ""}
+    company.presence = [
+        lease("node:node-0", "node-0", roles=["seats"], status=ill),
+        lease("node:node-1", "node-1", roles=["seats"], status=well),
+    ]
+
+    await fleet(server)
+
+    said = capsys.readouterr()
+    assert "serve, member unhealthy" in said.out.splitlines()[1]
+    assert "member" not in said.out.splitlines()[2]
+    assert "node-0: its broker, as a member, is unhealthy: JetStream not enabled" in said.err
+    assert "node-1" not in said.err

@@ -57,6 +57,15 @@ def test_what_a_node_does_not_state_is_null_and_never_zero() -> None:
     assert (node.in_flight, node.draining, node.posture, node.started_at, node.mcp) == (None, None, None, None, None)
 
 
+def test_a_node_whose_broker_is_a_member_says_how_it_stands_and_another_says_nothing_of_it() -> None:
+    status = {**SAID["status"], "member": "unhealthy", "member_error": "JetStream not enabled"}
+
+    ill, none = view(lease("node:a", data={**SAID, "status": status}), lease("node:b", "b", data=SAID)).nodes
+
+    assert (ill.member, ill.member_error) == ("unhealthy", "JetStream not enabled")
+    assert (none.member, none.member_error) == (None, None)
+
+
 @pytest.mark.spec("S-212")
 def test_every_seat_is_shown_held_or_not() -> None:
     ceo, cto = view(lease("node:a", data=SAID), lease("seat:ceo")).seats

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,12 @@ from structlog.testing import capture_logs
 
 from crewlet.backends.nats import MemberHealth
 from crewlet.base.errors import Unavailable
+from crewlet.base.fence import ServingPosture
 from crewlet.node.member_standing import MemberStanding, MemberState, after_look, after_silence
 from crewlet.node.member_watch import MemberPace, MemberWatch
+from crewlet.node.node_status import NodeStatusSource
 from crewlet.testing import VirtualClock
+from crewlet.tools import ServerStatus
 
 OFF = MemberHealth(lacks=("JetStream not enabled (10076)",))
 BEHIND = MemberHealth(lacks=("stream A is not current: group node unhealthy",), behind={"A": 7}, others_whole=False)
@@ -228,3 +232,20 @@ async def test_one_that_only_lags_behind_is_told_of_and_let_be(watched: Watched)
 )
 def test_what_a_broker_says_when_its_disk_took_nothing_ends_with_a_restart_alone(lack: str, has_stopped: bool) -> None:
     assert MemberHealth(lacks=("something else", lack)).has_stopped is has_stopped
+
+
+def test_a_node_says_on_its_presence_how_its_member_stands_where_it_has_one() -> None:
+    def said(standing: MemberStanding | None) -> dict[str, object]:
+        source = NodeStatusSource(
+            in_flight=int,
+            posture=ServingPosture(),
+            tool_servers=list[ServerStatus],
+            started_at=datetime(2030, 1, 1, tzinfo=UTC),
+            broker="embedded",
+            member=lambda: standing,
+        )
+        return {name: value for name, value in source().items() if name.startswith("member")}
+
+    unknown = MemberStanding(state=MemberState.UNKNOWN, why="no answer")
+    assert said(unknown) == {"member": "unknown", "member_error": "no answer"}
+    assert said(None) == {}
