@@ -106,6 +106,9 @@ class GoingOn:
             await self._parts.ledger.record(
                 self._handle, [*turn.ids], turn_id=turn.opened.turn_id, outcome=turn.ended.decision
             )
+        if turn.opened.events:
+            # Its process lived to write the end, and not to let go of the rest.
+            self._parts.ended(self._handle, turn.opened.turn_id)
 
     async def _decide(self, turn: LastTurn, trigger: Trigger) -> Outcome:
         """What the turn's mail is to be told; a ``Defer`` where the turn has no end yet."""
@@ -131,6 +134,7 @@ class GoingOn:
         if fate is Fate.WORKED:
             await self._turns.count(trigger, journalled)
             await journalled.end(outcome="ack", decision=str(outcome.decision), ids=())
+            self._parts.ended(self._handle, journalled.turn_id)
             return Ack()
         return await self._turns.end(trigger, journalled, outcome, spent=spent)
 
