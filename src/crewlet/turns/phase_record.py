@@ -8,6 +8,7 @@ from datetime import datetime
 
 import msgspec
 
+from crewlet.base import limits
 from crewlet.base.clock import Clock
 from crewlet.base.trace import Trace
 from crewlet.events.types import (
@@ -209,5 +210,5 @@ def lean(record: AgentPhaseCompleted) -> AgentPhaseCompleted:
         response="",
         round_narration=(),
         tool_executions=calls,
-        notes=f"{record.notes}\n({note})".strip(),
+        notes=f"{record.notes[: limits.TURN_RECORD_TEXT_MAX_CHARS]}\n({note})".strip(),
     )

@@ -10,8 +10,9 @@ from dataclasses import replace as replaced
 import pytest
 from structlog.testing import capture_logs
 
-from crewlet.base.errors import Fenced, StoppedByPerson, Unavailable
+from crewlet.base.errors import Fenced, PayloadTooLarge, StoppedByPerson, Unavailable
 from crewlet.base.ids import TurnId
+from crewlet.events import Event
 from crewlet.events.types import AgentPhaseCompleted, AgentPhaseStarted, TaskAssigned
 from crewlet.inbox import Decision, NoJournal, Note, Opening, Reply
 from crewlet.llm import FailureKind, ModelReply, ModelRequest, OnDelta, OnFallback, StopReason, UserMessage
@@ -218,6 +219,20 @@ async def test_prose_is_answered_with_the_call_that_is_due() -> None:
     assert isinstance(told, UserMessage)
     assert "`mark_onboarded`" in told.text
     assert stage.marks.marked == ["place-1"]
+
+
+async def test_notes_above_the_brokers_limit_are_kept_cut() -> None:
+    def small(event: Event) -> Exception | None:
+        notes = getattr(event.data, "notes", "")
+        return PayloadTooLarge(event.type, size=len(notes), limit=200_000) if len(notes) > 150_000 else None
+
+    stage = seat_with(marks(notes="x" * 300_000), refuse=small)
+
+    await stage.run()
+
+    record = stage.phase("onboarding")
+    assert (record.decision, record.notes.startswith("xxx")) == ("onboarded", True)
+    assert "above the broker's limit" in record.notes
 
 
 async def test_a_mark_that_cannot_be_kept_is_not_asked_for_again_and_not_said_to_stand() -> None:
