@@ -206,18 +206,24 @@ class Host:
         self._draining = True
 
     async def _keep_beating(self) -> None:
+        began_s = self._clock.elapsed_s()
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._until_next_beat_s()):
+                async with asyncio.timeout(self._until_next_beat_s(began_s)):
                     await self._renew_now.wait()
             self._renew_now.clear()
+            began_s = self._clock.elapsed_s()
             await self._supervised(HEARTBEAT, self._heartbeat)
 
-    def _until_next_beat_s(self) -> float:
-        """No later than the moment at which a seat must be taken for lost: a peer may begin then."""
+    def _until_next_beat_s(self, began_s: float) -> float:
+        """From the start of the last one, whatever that took: what waits for an answer must not go stale over it.
+
+        And no later than the moment at which a seat must be taken for lost: a peer may begin then.
+        """
+        due_s = began_s + self._config.renew_every_s - self._clock.elapsed_s()
         held = [kept.left_s for kept in self._kept.values() if kept.held and kept.grant is not None]
         # A timer may be early by a hair: what is left then is waited for once, and not looked at over and over.
-        return max(min([self._config.renew_every_s, *held]), limits.SEAT_BEAT_MIN_S)
+        return max(min([due_s, *held]), limits.SEAT_BEAT_MIN_S)
 
     async def _heartbeat(self) -> None:
         async def renew(kept: KeptSeat) -> None:

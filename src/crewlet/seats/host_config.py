@@ -49,7 +49,7 @@ class HostConfig:
         """How long a heartbeat waits for one answer of the store before it goes on without.
 
         A loop that waited longer would look wedged over a link that is only silent, where leases are short: the
-        watchdog's threshold is one TTL, and this and the pause before the next heartbeat are well below it together.
+        watchdog's threshold is one TTL, of which this is a third.
         """
         return self.heartbeat_s
 

@@ -64,8 +64,10 @@ class _Flaky(MemoryLeases):
     """The twin, behind a store that can be cut off."""
 
     cut = False
+    takes_s = 0.0
 
     async def renew(self, lease: Lease, *, ttl_s: float, data: Mapping[str, Any] | None = None) -> Lease | None:
+        await asyncio.sleep(self.takes_s)
         if self.cut:
             raise Unavailable("cut off")
         return await super().renew(lease, ttl_s=ttl_s, data=data)
@@ -144,6 +146,19 @@ async def test_a_healthy_hour_never_reads_as_stale(world: _World) -> None:
 
     admitted: list[int | None] = []
     for _ in range(3600):
+        await asyncio.sleep(1.0)
+        admitted.append(world.host.may_start("ceo"))
+
+    assert set(admitted) == {1}
+
+
+async def test_a_store_that_takes_its_time_lets_no_grant_go_stale(world: _World) -> None:
+    """Renews start as often as they would where it answers at once: what one takes is not added to the next."""
+    await world.host.start(seats("ceo"))
+    world.leases.takes_s = 2.5
+
+    admitted: list[int | None] = []
+    for _ in range(600):
         await asyncio.sleep(1.0)
         admitted.append(world.host.may_start("ceo"))
 
