@@ -17,7 +17,8 @@ from crewlet.events.types import AgentTurnStarted
 from crewlet.store.database import Database
 from crewlet.store.event_backlog import EventBacklog
 from crewlet.store.event_filter import EventCursor, EventFilter, page_sql
-from crewlet.store.event_rows import INSERT_EVENT, INSERT_PARTY, parties_of, row_of, to_micros
+from crewlet.store.event_rows import to_micros
+from crewlet.store.new_row import NewRow
 from crewlet.store.sql import Connection, Value
 from crewlet.store.turn_rows import TurnCursor, TurnRow, read_turns
 
@@ -76,8 +77,9 @@ class EventLog:
 
     async def record(self, topic: str, event: Event) -> bool:
         """Make ``event`` a row, on the disk when this returns; false where its id is one already (nothing changes)."""
-        conversation = self._conversations.of(event)
-        return await self._database.write(lambda connection: _insert(connection, topic, event, conversation))
+        # Made here, where its event has just been in hand: the writer's thread would have to fetch all of it anew.
+        row = NewRow.of(topic, event, self._conversations.of(event))
+        return await self._database.write(row.insert)
 
     def listener(self) -> Callable[[str, Event], Awaitable[None]]:
         """A publish listener that records the types which are rows, and no others.
@@ -158,16 +160,6 @@ class _Conversations:
             while len(self._of_turn) > limits.EVENT_LOG_TURNS_REMEMBERED_MAX:
                 self._of_turn.popitem(last=False)
         return self._of_turn.get(getattr(body, "turn_id", ""), "")
-
-
-def _insert(connection: Connection, topic: str, event: Event, conversation: str) -> bool:
-    connection.execute(INSERT_EVENT, row_of(topic, event, conversation))
-    if connection.changes() == 0:
-        return False
-    seq, micros = connection.last_insert_rowid(), to_micros(event.timestamp)
-    for agent in parties_of(event):
-        connection.execute(INSERT_PARTY, (agent, micros, event.id, seq))
-    return True
 
 
 def _prune(connection: Connection, before: int) -> int:
