@@ -27,6 +27,7 @@ VERBS = frozenset(
         "list_subscriptions",
         "mailbox",
         "publish",
+        "publish_live",
         "quiesce",
         "release_held",
         "scatter",
