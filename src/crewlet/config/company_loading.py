@@ -9,7 +9,7 @@ import structlog
 from pydantic import ValidationError
 
 from crewlet.base.errors import ConfigError, Problem
-from crewlet.config.other_file import NODE_KEYS_ELSEWHERE
+from crewlet.config.other_file import NODE_KEYS_ELSEWHERE, refuse_the_other
 from crewlet.config.problems import located, problems_of
 from crewlet.config.yaml_source import Source, read_source
 from crewlet.org import CompanyDocument, Organization, organize
@@ -38,6 +38,7 @@ def load_company(path: Path | str) -> LoadedCompany:
 
 def company_of(source: Source) -> LoadedCompany:
     """The same for a document already read."""
+    refuse_the_other(source, "company")
     try:
         document = CompanyDocument.model_validate(source.values)
         organization = organize(document)

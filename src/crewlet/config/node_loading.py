@@ -15,7 +15,7 @@ from crewlet.config.document_paths import Location, path_text, texts
 from crewlet.config.node_config import NodeAddress, NodeConfig, StreamConfig
 from crewlet.config.node_file import NodeFile
 from crewlet.config.node_settle import address_of, settle
-from crewlet.config.other_file import COMPANY_KEYS_ELSEWHERE
+from crewlet.config.other_file import COMPANY_KEYS_ELSEWHERE, refuse_the_other
 from crewlet.config.problems import located, problems_of
 from crewlet.config.variables import Variables, unset
 from crewlet.config.yaml_source import Source, read_source
@@ -47,11 +47,13 @@ def load_node_address(path: Path | str, env: Mapping[str, str]) -> NodeAddress:
     No more than that is read: whoever talks to a node need not have the secrets that it runs with.
     """
     source = read_source(Path(path))
+    refuse_the_other(source, "node")
     return address_of(_written(_address_alone(source), env), Path(source.file), env)
 
 
 def node_of(source: Source, env: Mapping[str, str]) -> LoadedNode:
     """The same for a file already read."""
+    refuse_the_other(source, "node")
     written, file = _written(source, env), Path(source.file)
     try:
         config = settle(written, file, env)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Literal
 
+from crewlet.base.errors import ConfigError, Problem
 from crewlet.config.node_file import NodeFile
+from crewlet.config.yaml_source import Source
 from crewlet.org import CompanyDocument
 
-__all__ = ["COMPANY_KEYS_ELSEWHERE", "NODE_KEYS_ELSEWHERE", "FileKind", "kind_of"]
+__all__ = ["COMPANY_KEYS_ELSEWHERE", "NODE_KEYS_ELSEWHERE", "FileKind", "kind_of", "refuse_the_other"]
 
 FileKind = Literal["company", "node"]
 
@@ -26,3 +28,14 @@ def kind_of(keys: Iterable[str]) -> FileKind | None:
     if company == node:
         return None
     return "company" if company > node else "node"
+
+
+def refuse_the_other(source: Source, wanted: FileKind) -> None:
+    """Raise ``ConfigError`` where the two files were confused, which two keys show; a single one may be misplaced."""
+    found = kind_of(source.values)
+    if found is None or found == wanted or len(source.values) == 1:
+        return
+    names: dict[FileKind, str] = {"company": "company document", "node": "node file"}
+    usual: dict[FileKind, str] = {"company": "company.yaml", "node": "crewlet.yaml"}
+    problem, remedy = f"is a {names[found]}, not a {names[wanted]}", f"give the {names[wanted]}: {usual[wanted]}"
+    raise ConfigError(Problem("", problem, remedy, 1), file=source.file)

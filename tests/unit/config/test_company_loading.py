@@ -231,3 +231,12 @@ def test_a_null_is_an_absent_field() -> None:
 
     assert loaded.organization.seats == ()
     assert loaded.organization.mission == ""
+
+
+def test_a_node_file_in_the_companys_place_is_named_as_one() -> None:
+    problem = _problem("data_dir: .\nstream: {type: embedded}\nname: A")
+
+    assert (problem.problem, problem.remedy) == (
+        "is a node file, not a company document",
+        "give the company document: company.yaml",
+    )

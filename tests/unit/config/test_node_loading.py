@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from crewlet.base.errors import ConfigError, Problem
-from crewlet.config import LoadedNode, NodeConfig, load_node_file
+from crewlet.config import LoadedNode, NodeConfig, load_node_address, load_node_file
 
 _TOKEN = "ct_0123456789abcdef"
 
@@ -320,3 +320,20 @@ api: {{auth: {{tokens: [{{id: op, token: {_TOKEN}}}]}}}}
 """
 
     assert _TOKEN not in repr(_load(folder, text))
+
+
+@pytest.mark.parametrize("load", [load_node_file, load_node_address])
+def test_a_company_document_in_the_node_files_place_is_named_as_one(
+    folder: Path, load: Callable[[Path, Mapping[str, str]], object]
+) -> None:
+    path = folder / "company.yaml"
+    path.write_text("name: A\nmission: ${UNSET}\n")
+
+    with pytest.raises(ConfigError) as caught:
+        load(path, {})
+
+    (problem,) = caught.value.problems
+    assert (problem.problem, problem.remedy) == (
+        "is a company document, not a node file",
+        "give the node file: crewlet.yaml",
+    )
