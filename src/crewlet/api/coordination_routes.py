@@ -52,4 +52,5 @@ async def record(slot: str, key: str, face: Face) -> RecordView:
 
 
 def _no_such_slot(error: NoSuchSlot) -> Refused:
-    return Refused(404, "no_such_slot", str(error), detail={"known": list(error.known)})
+    message = f"{error} (known: {', '.join(error.known)})"
+    return Refused(404, "no_such_slot", message, detail={"known": list(error.known)})

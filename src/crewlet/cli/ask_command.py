@@ -27,6 +27,9 @@ __all__ = ["ask"]
 _POLL_S: Final = 2.0
 _POLL_SOON_S: Final = 0.05
 _FINAL: Final = frozenset({"answered", "failed", "skipped"})
+_CHANGES_THE_MESSAGE: Final = frozenset(
+    {"agent_turn_started", "agent_turn_completed", "turn_trigger_skipped", "notification_skipped"}
+)
 _EXIT_FAILED: Final = 1
 _EXIT_TIMEOUT: Final = 3
 _SERVER_TROUBLE: Final = 500
@@ -111,7 +114,7 @@ class _Ask:
             except TimeoutError:
                 pause_s = min(2 * pause_s, _POLL_S)
             else:
-                # The stream may tell of an end before the node has stored it.
+                # The stream may tell of a step before the node has stored it.
                 pause_s = _POLL_SOON_S
 
     async def _watch(self, frames: AsyncIterator[dict[str, Any]]) -> None:
@@ -134,7 +137,7 @@ class _Ask:
             self._early.append(event)
         elif event.get("trace_id") == self._trace_id:
             self._printer.event(event)
-            if event.get("type") in ("agent_turn_completed", "turn_trigger_skipped", "notification_skipped"):
+            if event.get("type") in _CHANGES_THE_MESSAGE:
                 self._changed.set()
 
     def _conclude(self, message: dict[str, Any]) -> int:

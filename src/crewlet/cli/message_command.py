@@ -40,5 +40,6 @@ def _tell(view: Mapping[str, Any]) -> None:
     silent = [each["id"] for each in view["coverage"]["nodes"] if not each["answered"]]
     if silent:
         sys.stderr.write(f"crewlet: without what {', '.join(silent)} may know: no answer from there\n")
-    if view["answer"]:
+    # What was said before a colleague was asked is no answer yet.
+    if view["answer"] and view["state"] in _EXIT_OF_STATE:
         sys.stdout.write(f"{plain(view['answer'])}\n")

@@ -56,6 +56,10 @@ async def _mailboxes(options: argparse.Namespace) -> int:
     if options.json:
         print_json(answer)
         return 0
+    if options.seat and not answer["mailboxes"]:
+        names = "is the name right? `crewlet seats` shows names"
+        sys.stderr.write(f"crewlet: no mailbox of seat {options.seat!r} ({names})\n")
+        return 0
     header = ("TOPIC", "GROUP", "PENDING", "HELD", "OLDEST", "ATTACHED")
     print_table([header, *(_mailbox_row(row) for row in cast("list[Row]", answer["mailboxes"]))])
     return 0

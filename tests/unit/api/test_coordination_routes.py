@@ -70,6 +70,13 @@ async def test_no_answer_holds_a_sealed_value(node: SmallNode, api: httpx.AsyncC
     assert one.json()["sealed"] is True
 
 
+async def test_an_unknown_slot_is_answered_with_the_known_ones(api: httpx.AsyncClient) -> None:
+    refused = (await api.get("/coordination/leses")).json()
+
+    assert "ledger" in refused["known"]
+    assert refused["message"] == f"no slot is called 'leses' (known: {', '.join(refused['known'])})"
+
+
 @pytest.mark.parametrize(
     ("path", "status", "code"),
     [

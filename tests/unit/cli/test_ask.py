@@ -120,6 +120,18 @@ async def test_no_answer_in_time_ends_with_code_3_and_what_is_known(
     assert "crewlet message m-1 --url http" in said.err
 
 
+async def test_a_message_whose_turn_was_seen_to_begin_is_not_said_to_wait(
+    server: ApiServer, company: Company, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ask_command, "_POLL_S", 60.0)
+    company.standings = [standing("waiting"), standing("working")]
+    company.publishes = [AgentTurnStarted(turn_id="t1", agent_handle="ceo")]
+
+    await asks(server, "--timeout", "0.5")
+
+    assert "no answer within 0.5 s: the message is working" in capsys.readouterr().err
+
+
 async def test_what_a_waiting_message_waits_for_is_told_once(
     server: ApiServer, company: Company, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

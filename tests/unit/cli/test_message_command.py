@@ -58,6 +58,15 @@ async def test_a_script_can_tell_what_failed_from_what_is_not_over(
     assert (said.out, said.err) == ("", f"crewlet: ceo: {state}: the seat is stopped: paused\n")
 
 
+async def test_what_was_said_before_the_message_is_final_is_not_printed_as_its_answer(
+    node: SmallNode, server: ApiServer, capsys: Said
+) -> None:
+    node.messages["m-1"] = replace(answered(), state="working", answer="I ask our CTO.")
+
+    assert await message(server) == 3
+    assert capsys.readouterr().out == ""
+
+
 async def test_a_node_that_did_not_answer_is_named(node: SmallNode, server: ApiServer, capsys: Said) -> None:
     silent = (NodeAnswered(id="a", answered=True), NodeAnswered(id="b", answered=False, error="no answer in time"))
     node.messages["m-1"] = replace(answered(), coverage=Coverage(nodes=silent, complete=False))

@@ -54,6 +54,20 @@ async def test_mailboxes_are_a_table(server: ApiServer, company: SmallNode, caps
     assert second.split() == ["other", "g", "0", "0", "-", "nobody"]
 
 
+async def test_a_seat_without_a_mailbox_is_said_to_have_none(
+    server: ApiServer, company: SmallNode, capsys: Said
+) -> None:
+    company.boxes = [
+        MailboxView(topic="t", group="g", seat="ceo", pending=0, held=0, oldest=None, attached="nobody"),
+    ]
+
+    code = await crewlet(server, "mailboxes", "--seat", "coe")
+
+    said = capsys.readouterr()
+    expected = "crewlet: no mailbox of seat 'coe' (is the name right? `crewlet seats` shows names)\n"
+    assert (code, said.out, said.err) == (0, "", expected)
+
+
 async def test_mailboxes_of_one_seat_as_json(server: ApiServer, company: SmallNode, capsys: Said) -> None:
     company.boxes = [
         MailboxView(topic=seat, group="g", seat=seat, pending=0, held=0, oldest=None, attached="nobody")
