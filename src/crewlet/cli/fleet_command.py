@@ -76,12 +76,13 @@ def _warn(answer: Row) -> None:
         sys.stderr.write(
             f"crewlet: no live node may run {seat['handle']}: it asks for {', '.join(wanted) or 'a node'}\n"
         )
+    live = {node["id"] for node in _rows(answer, "nodes")}
     for duty in _rows(answer, "duties"):
         if duty["gone"]:
-            ends_in = _s(duty["expires_in_s"])
-            sys.stderr.write(
-                f"crewlet: {duty['node']} had the duty {duty['duty']} and is gone: another node takes it in {ends_in}\n"
-            )
+            # Its claim is the dead process's: one that was started since under the same name waits for its end too.
+            who = f"an earlier process of {duty['node']}" if duty["node"] in live else duty["node"]
+            next_in = f"is gone: a live node takes it in {_s(duty['expires_in_s'])}"
+            sys.stderr.write(f"crewlet: {who} had the duty {duty['duty']} and {next_in}\n")
     if answer["unmanned_roles"]:
         sys.stderr.write(f"crewlet: no live node has the role {', '.join(answer['unmanned_roles'])}\n")
 

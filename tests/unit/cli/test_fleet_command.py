@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -90,8 +91,18 @@ async def test_a_duty_of_a_node_that_is_gone_is_shown_as_that(
         ["maintenance", "node-7", "(gone)", "30", "s"],
         ["scheduler", "node-1", "30", "s"],
     ]
-    assert "node-7 had the duty maintenance and is gone: another node takes it in 30 s" in said.err
+    assert "node-7 had the duty maintenance and is gone: a live node takes it in 30 s" in said.err
     assert "scheduler" not in said.err
+
+
+async def test_a_duty_of_a_node_that_was_started_again_is_not_said_to_be_of_a_node_that_is_gone(
+    server: ApiServer, company: SmallNode, capsys: Said
+) -> None:
+    company.duties = [replace(lease("worker:maintenance", "node-1"), owner="node-1:0")]
+
+    await fleet(server)
+
+    assert "an earlier process of node-1 had the duty maintenance and is gone" in capsys.readouterr().err
 
 
 async def test_a_member_that_is_not_whole_is_named_with_the_reason_and_one_that_is_is_not(
