@@ -32,7 +32,7 @@ run: $(VENV)/.engine-installed  ## set up and start the example company; Ctrl-C 
 	$(BIN)/crewlet run -c crewlet.yaml --company examples/company/company.yaml
 
 fleet: $(VENV)/.engine-installed  ## set up and start three nodes of one company in .crewlet/fleet; Ctrl-C drains and stops them
-	@test -d .crewlet/fleet || $(BIN)/crewlet init --fleet 3 .crewlet/fleet
+	@test -d .crewlet/fleet || $(BIN)/crewlet init --fleet 3 .crewlet/fleet >/dev/null
 	$(BIN)/python examples/fleet/start.py .crewlet/fleet
 
 test: check  ## set up, check, run all tests and a small run of the benchmarks (TEST_PROCESSES=4 at a time)
