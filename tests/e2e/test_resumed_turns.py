@@ -170,3 +170,19 @@ async def test_a_node_that_is_asked_to_end_ends_its_turn_itself(broker: str, tmp
         assert (completed["node"], completed["artifact"]) == ("a", "Done: write it down")
         assert pair.starts(completed["turn_id"]) == [("a", False)]
         assert effects_of(pair.effects, "write it down") == 1
+
+
+async def test_a_message_that_was_worked_on_a_node_that_left_is_not_said_to_be_untouched(
+    broker: str, tmp_path: Path
+) -> None:
+    async with running_pair(tmp_path, broker) as pair:
+        message = await pair.acting("write it down")
+        await pair.first.drained(timeout_s=60)
+
+        stood = await pair.second.api.message(message)
+
+        assert (stood["state"], stood["turns"], stood["reason"]) == (
+            "waiting",
+            [],
+            "it was worked, and no live node's log says how; the answer is known once the node that did is back",
+        )

@@ -53,7 +53,7 @@ from crewlet.node.seat_views import seat_views
 from crewlet.node.shared_records import StoredRecords
 from crewlet.node.shared_stores import lost_buckets
 from crewlet.node.steering import Steering
-from crewlet.notify import OPERATOR, Source, inbound_subscription
+from crewlet.notify import OPERATOR, Source, inbound_subscription, wake_id
 from crewlet.queue import DeadLetters, StreamSubscription, Subscription
 from crewlet.seats import Watchdog
 from crewlet.store import EventFilter, StoredEvent
@@ -292,7 +292,14 @@ class Node(NodeFace):
         asks = [await self._parts.ground.channels.get(channel_id) for channel_id in asks_in(events)]
         known = [ask for ask in asks if ask is not None]
         view = replace(message_view(delivery, events, known), coverage=chain.coverage)
-        return view if view.state != MessageState.WAITING else replace(view, reason=self._why_stopped(view.handle))
+        return view if view.state != MessageState.WAITING else replace(view, reason=await self._why_waiting(view))
+
+    async def _why_waiting(self, view: MessageView) -> str:
+        # The log of a node that is gone is away with it; that the work is done, the fleet's own record says.
+        wake = wake_id(view.id, view.handle)
+        if await self._parts.ground.ledger.worked(view.handle, [wake]):
+            return "it was worked, and no live node's log says how; the answer is known once the node that did is back"
+        return self._why_stopped(view.handle)
 
     def _why_stopped(self, handle: str) -> str:
         """What a message to this seat waits for, as far as this node knows; empty where it is about to be worked."""
