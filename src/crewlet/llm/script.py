@@ -10,7 +10,7 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Final, Literal, cast
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -149,7 +149,16 @@ def parse_script(text: str, *, file: str = "") -> Script:
     return script
 
 
+_MUST_BE: Final = {
+    "tuple_type": ("must be a list", "begin each entry with `- `"),
+    "string_type": ("must be text", "put the value in quotes"),
+    "model_type": ("must be a mapping of `key: value` lines", ""),
+}
+
+
 def _problem(path: str, kind: str, message: str) -> Problem:
+    if kind in _MUST_BE:
+        return Problem(path, *_MUST_BE[kind])
     if kind != "extra_forbidden":
         return Problem(path, message.replace("Input should be", "must be").replace("Field required", "is required"))
     parts = (Script, ReplyRule, WhenRule, CallRule, UsageRule, FailRule)

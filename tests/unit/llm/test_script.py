@@ -40,6 +40,21 @@ def test_a_misspelt_key_is_told_with_what_was_meant() -> None:
     assert str(caught.value) == "offline.yaml: replys: unknown key (did you mean `replies`?)"
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("replies: 5", "replies: must be a list (begin each entry with `- `)"),
+        ("replies: [{say: [1]}]", "replies[0].say: must be text (put the value in quotes)"),
+        ("replies: [{when: 3}]", "replies[0].when: must be a mapping of `key: value` lines"),
+    ],
+)
+def test_a_value_of_another_kind_is_told_in_the_words_of_yaml(text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_script(text, file="offline.yaml")
+
+    assert str(caught.value) == f"offline.yaml: {said}"
+
+
 def test_all_that_is_wrong_is_named_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_script("replies: [{say: '{a}'}, {say: '{b}'}]")
