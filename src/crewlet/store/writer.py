@@ -37,7 +37,6 @@ class Writer:
         self._clock = clock
         self._lock = OwnerLock(path)
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._is_hurried = threading.Event()
         self._stopping = False
         self._loop = asyncio.get_running_loop()
         self.opened: asyncio.Future[None] = self._loop.create_future()
@@ -56,7 +55,6 @@ class Writer:
     def stop(self) -> None:
         """Commit what is queued, close the file, release the lock; ``ended`` is settled then."""
         self._jobs.put(None)
-        self._is_hurried.set()
 
     def _run(self) -> None:
         try:
@@ -104,12 +102,7 @@ class Writer:
             first = self._jobs.get()
             if first is None:
                 return
-            outcomes = commit_together(connection, first, self._more())
-            heard = tell(self._loop, outcomes)
-            if heard and len(outcomes) >= limits.EVENT_COMMIT_CROWD:
-                # A commit costs as much as several rows, and where there is a crowd the next ones are on their way.
-                # The writes of a lone turn never come so many at once, and none of them waits for company.
-                self._is_hurried.wait(limits.EVENT_COMMIT_REST_S)
+            heard = tell(self._loop, commit_together(connection, first, self._more()))
 
     def _more(self) -> Iterator[Job]:
         """What is queued by now, and what still arrives while the group is written, for a bounded time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 from crewlet.base import limits
@@ -102,20 +103,20 @@ class Phase:
     async def _open(self) -> None:
         plan, record, scope = self._plan, self._record, self._scope
         scope.open_phases.append(record)
-        await scope.events.tell(
-            AgentPhaseStarted(
-                **scope.events.of_turn,
-                phase=plan.phase,
-                iteration=plan.iteration,
-                host_phase="" if plan.host is None else plan.host.phase,
-                task_id=plan.task_id,
-                provider_key=record.provider_key,
-                # A script says what it is before it says anything else; a real model's name comes with its reply.
-                model="" if plan.model.is_real else SCRIPTED_MODEL,
-            ),
-            record.trace,
+        begun = AgentPhaseStarted(
+            **scope.events.of_turn,
+            phase=plan.phase,
+            iteration=plan.iteration,
+            host_phase="" if plan.host is None else plan.host.phase,
+            task_id=plan.task_id,
+            provider_key=record.provider_key,
+            # A script says what it is before it says anything else; a real model's name comes with its reply.
+            model="" if plan.model.is_real else SCRIPTED_MODEL,
         )
-        await self._tell_size()
+        # Neither waits for the other's way to the broker and to the disk: the model waits for both.
+        async with asyncio.TaskGroup() as told:
+            told.create_task(scope.events.tell(begun, record.trace))
+            told.create_task(self._tell_size())
         await self._view.opened()
 
     async def _tell_size(self) -> None:

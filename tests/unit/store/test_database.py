@@ -131,40 +131,6 @@ async def test_a_group_that_has_taken_its_time_is_committed_before_more_is_taken
         assert seen == 9
 
 
-async def test_what_follows_a_crowd_of_writes_is_gathered_for_one_commit(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, "EVENT_COMMIT_REST_S", 3600.0)
-    monkeypatch.setattr(limits, "EVENT_COMMIT_WAIT_S", 3600.0)
-    database = Database(path, migrations=_TABLE)
-    await database.open()
-    held, crowd = await queue_up(database, *(note(f"{number}") for number in range(limits.EVENT_COMMIT_CROWD - 1)))
-    held.let_go()
-    await asyncio.gather(*crowd)
-
-    before = committed(path)
-    gathered = asyncio.ensure_future(database.write(note("later")))
-    seen = [len(await database.read(notes)) for _ in range(50)]
-    looked = asyncio.ensure_future(database.write(lambda _: committed(path)))
-    await asyncio.sleep(0)
-    await database.close()
-
-    assert set(seen) == {before}
-    # Closing waits for no crowd, and the second of the two is in the first one's transaction.
-    assert await asyncio.wait_for(asyncio.gather(gathered, looked), _DEADLINE_S) == ["later", before]
-    assert committed(path) == before + 1
-
-
-async def test_a_few_writes_are_followed_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "EVENT_COMMIT_REST_S", 3600.0)
-    async with Database(path, migrations=_TABLE) as database:
-        held, few = await queue_up(database, *(note(f"{number}") for number in range(limits.EVENT_COMMIT_CROWD - 2)))
-        held.let_go()
-        await asyncio.gather(*few)
-
-        assert await asyncio.wait_for(database.write(note("later")), _DEADLINE_S) == "later"
-
-
 async def test_a_full_disk_is_unavailable_for_the_whole_group_and_passes(path: Path) -> None:
     def shrink(connection: Connection) -> None:
         connection.execute(f"PRAGMA max_page_count = {connection.execute('PRAGMA page_count').get}").fetchall()
