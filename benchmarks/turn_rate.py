@@ -17,6 +17,7 @@ import uvloop
 from benchmarks.figures import Figure, Measurement, Sizes, figure, median
 from benchmarks.turn_cost import Bench, measured_node
 from crewlet import topics
+from crewlet.base.collecting import collect_seldom
 from crewlet.base.ids import RandomIds
 from crewlet.events import Event, decode
 from crewlet.events.types import AgentTurnCompleted, AgentTurnProgress
@@ -166,11 +167,13 @@ async def _measure_rate(sizes: Sizes) -> Sequence[Figure]:
 @asynccontextmanager
 async def _busy_node(seats: int) -> AsyncGenerator[Bench]:
     async with measured_node(seats, token_budget=_BUDGETED) as bench:
+        usual = gc.get_threshold()
         # As a started node does.
-        gc.freeze()
+        collect_seldom()
         try:
             yield bench
         finally:
+            gc.set_threshold(*usual)
             gc.unfreeze()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import importlib
 import os
 import signal
@@ -18,6 +17,7 @@ from typing import Final
 from crewlet.api import ApiConfig as ServerConfig
 from crewlet.api import ApiServer, ApiToken
 from crewlet.base.clock import SystemClock
+from crewlet.base.collecting import collect_seldom
 from crewlet.base.errors import ConfigError, Problem
 from crewlet.base.ids import RandomIds
 from crewlet.base.logging import configure_logging
@@ -91,8 +91,7 @@ async def _serve(settings: NodeSettings, suspension: Suspension) -> int:
             if api is not None:
                 await api.start()
             _greet(settings, node)
-            # What is here now stays to the end; each full collection that walked it would stop the loop for 0.1 s.
-            gc.freeze()
+            collect_seldom()
             await stop.wait()
             _ERR.write("crewlet: draining; running turns finish (Ctrl-C again ends at once)\n")
     except asyncio.CancelledError:
