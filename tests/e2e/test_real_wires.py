@@ -153,10 +153,10 @@ async def test_a_model_that_is_down_costs_no_message(tmp_path: Path) -> None:
     server, port = ModelServer(), free_port()
     llm = {"model": vendor("openai-compatible", f"http://127.0.0.1:{port}/v1")}
     async with talking_engine(tmp_path, role("ceo", "model"), llm=llm, server=server) as talk:
-        asked = await run_command("ask", "ceo", "Well?", "--timeout", "4", cwd=tmp_path)
+        asked = await run_command("ask", "ceo", "Well?", "--timeout", "8", cwd=tmp_path)
 
         assert asked.code == 3
-        assert "no answer within 4 s" in asked.err
+        assert "no answer within 8 s" in asked.err
         assert "no model answers" in asked.err
         unavailable = await talk.engine.api.events("llm_unavailable")
         assert unavailable[0]["chain"] == ["model"]
