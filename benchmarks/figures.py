@@ -78,6 +78,7 @@ class Sizes:
     cold_nodes: int
     cold_seats: int
     cold_sweep_s: float
+    rate_seats: int
     busy_seats: int
     busy_at_once: int
     busy_turns: int
@@ -128,6 +129,7 @@ FULL = Sizes(
     cold_nodes=4,
     cold_seats=1000,
     cold_sweep_s=2.0,
+    rate_seats=64,
     busy_seats=500,
     busy_at_once=32,
     busy_turns=1000,
@@ -175,6 +177,7 @@ SMALL = Sizes(
     cold_nodes=2,
     cold_seats=8,
     cold_sweep_s=0.2,
+    rate_seats=4,
     busy_seats=4,
     busy_at_once=2,
     busy_turns=20,

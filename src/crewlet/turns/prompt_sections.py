@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -43,7 +42,7 @@ USER_KEYS: Final[Mapping[str, str]] = {
 }
 """The same of an opening message."""
 
-_HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
+_HEADING: Final = "## "
 _PREAMBLE: Final = "preamble"
 
 
@@ -52,7 +51,7 @@ def sections_of(text: str, keys: Mapping[str, str]) -> tuple[PromptSection, ...]
 
     What stands before the first is a part without a title. A heading that is not ours belongs to the part it is in.
     """
-    starts = [(found.start(), found[1]) for found in _HEADING.finditer(text) if found[1] in keys]
+    starts = [(start, title) for start, title in _headings(text) if title in keys]
     if not starts or starts[0][0] > 0:
         starts.insert(0, (0, ""))
     ends = [start for start, _ in starts[1:]] + [len(text)]
@@ -61,6 +60,17 @@ def sections_of(text: str, keys: Mapping[str, str]) -> tuple[PromptSection, ...]
         for (start, title), end in zip(starts, ends, strict=True)
         if end > start
     )
+
+
+def _headings(text: str) -> Iterator[tuple[int, str]]:
+    # By hand: a pattern that looks at each line of the prompts of a large company costs more than all else here.
+    start = 0 if text.startswith(_HEADING) else text.find(f"\n{_HEADING}") + 1
+    while start > 0 or text.startswith(_HEADING, start):
+        end = text.find("\n", start)
+        yield start, text[start + len(_HEADING) : len(text) if end < 0 else end]
+        start = text.find(f"\n{_HEADING}", start) + 1
+        if start == 0:
+            return
 
 
 def conversation_bytes(messages: tuple[Message, ...]) -> int:

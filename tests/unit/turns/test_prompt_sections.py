@@ -68,3 +68,19 @@ def test_a_conversation_counts_its_texts_its_reasoning_once_and_the_arguments_of
     size = conversation_bytes((UserMessage("ü"), said, ToolResultMessage("c", "look", "four")))
 
     assert size == 2 + 2 + 3 + len('{"n":1}') + 4
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", []),
+        ("nothing known", [("", 13)]),
+        ("## Task\nDo it", [("Task", 13)]),
+        ("## Task", [("Task", 7)]),
+        ("Hello\n## Task\nDo it\n## Your answer\nnow\n", [("", 6), ("Task", 14), ("Your answer", 19)]),
+        ("## Task\n### Task\n ## Task\n##Task\n## \n", [("Task", 37)]),
+        ("## Unknown\n## Task\n## Unknown\nsaid", [("", 11), ("Task", 23)]),
+    ],
+)
+def test_a_part_goes_from_one_known_heading_to_the_next(text: str, found: list[tuple[str, int]]) -> None:
+    assert [(each.title, each.bytes) for each in sections_of(text, USER_KEYS)] == found
