@@ -193,7 +193,7 @@ MEASUREMENTS = (
             "busy_turn_ms": "32 turns in flight on 64 seats, all of it recorded and counted: the clock's time for each",
             "busy_turn_cpu_ms": "the engine's processor time for each, its messages' senders included",
             "busy_sender_cpu_ms": "what of that is the sender's: one message published to where nobody listens",
-            "crowded_turn_ms": "the same in a company of 500 seats, all of them in each prompt: the clock's time",
+            "crowded_turn_ms": "32 in flight in a company of 500 seats, each prompt naming them all: the clock's time",
             "crowded_turn_cpu_ms": "the engine's processor time for each of these",
             "first_request_ms": "from a wake in an idle seat's inbox to the frame before the model's first request",
             "loop_stall_p999_ms": "32 turns in flight on 500 seats: how late the loop comes at 99.9 of 100 looks",
