@@ -92,6 +92,7 @@ class CompanyApplying:
         self._parts = parts
         self._activate = activate
         self._one_at_a_time = asyncio.Lock()
+        self._is_looking = False
         self._tasks = Tasks("company")
 
     def current(self) -> CompanyView:
@@ -110,7 +111,8 @@ class CompanyApplying:
 
     async def apply(self, document: str, *, by: str) -> AppliedCompany:
         """Take the document into force. Raises ``ConfigError``, ``ApplyUnderWay``, ``Conflict``, ``Unavailable``."""
-        if self._one_at_a_time.locked():
+        # A look at what the fleet runs is no document: it is waited for, and whoever applies hears nothing of it.
+        if self._one_at_a_time.locked() and not self._is_looking:
             raise ApplyUnderWay("another document is being applied; try again in a moment")
 
         async def activate() -> int:
@@ -128,11 +130,14 @@ class CompanyApplying:
         Raises ``ConfigError``, ``Unavailable``.
         """
         await self._one_at_a_time.acquire()
+        self._is_looking = True
         try:
             active = await current()
         except BaseException:
             self._one_at_a_time.release()
             raise
+        finally:
+            self._is_looking = False
         if active.epoch == self._parts.in_force.number:
             self._one_at_a_time.release()
             return active

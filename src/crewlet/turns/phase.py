@@ -114,9 +114,7 @@ class Phase:
             model="" if plan.model.is_real else SCRIPTED_MODEL,
         )
         # Neither waits for the other's way to the broker and to the disk: the model waits for both.
-        async with asyncio.TaskGroup() as told:
-            told.create_task(scope.events.tell(begun, record.trace))
-            told.create_task(self._tell_size())
+        await asyncio.gather(scope.events.tell(begun, record.trace), self._tell_size())
         await self._view.opened()
 
     async def _tell_size(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
+from datetime import timedelta
 from typing import ClassVar
 
 from crewlet.base import limits
@@ -10,7 +11,6 @@ from crewlet.base.clock import Clock
 from crewlet.base.errors import Unavailable
 from crewlet.coordination import OnboardingClaim, OnboardingMark, Onboardings, RecordStore
 from crewlet.coordination.records.stored import put_stored, remove_stored
-from crewlet.testing.contracts.record_harness import ShiftedClock
 from crewlet.testing.contracts.slot_onboardings import OnboardingPromises
 
 __all__ = ["ONBOARDING_FAULTS"]
@@ -68,8 +68,11 @@ class LapsesEarly(OnboardingFault):
     async def claim(
         self, agent_id: str, chain_hash: str, *, claimant: str, given_up: Collection[str] = ()
     ) -> OnboardingClaim:
-        ahead = Onboardings(self._store, ShiftedClock(self._clock, limits.ONBOARDING_CLAIM_S / 2))
-        return await ahead.claim(agent_id, chain_hash, claimant=claimant, given_up=given_up)
+        standing, half = await self.get(agent_id), timedelta(seconds=limits.ONBOARDING_CLAIM_S / 2)
+        if standing is not None and standing.claimed_until is not None:
+            is_over = standing.claimed_until - half <= self._clock.now()
+            given_up = (*given_up, standing.claimed_by) if is_over else given_up
+        return await super().claim(agent_id, chain_hash, claimant=claimant, given_up=given_up)
 
 
 class NeverLapses(OnboardingFault):
