@@ -64,13 +64,12 @@ def sections_of(text: str, keys: Mapping[str, str]) -> tuple[PromptSection, ...]
 
 def _headings(text: str) -> Iterator[tuple[int, str]]:
     # By hand: a pattern that looks at each line of the prompts of a large company costs more than all else here.
-    start = 0 if text.startswith(_HEADING) else text.find(f"\n{_HEADING}") + 1
-    while start > 0 or text.startswith(_HEADING, start):
-        end = text.find("\n", start)
-        yield start, text[start + len(_HEADING) : len(text) if end < 0 else end]
-        start = text.find(f"\n{_HEADING}", start) + 1
-        if start == 0:
-            return
+    lines, mark = f"\n{text}", f"\n{_HEADING}"
+    start = lines.find(mark)
+    while start >= 0:
+        end = lines.find("\n", start + len(mark))
+        yield start, lines[start + len(mark) : len(lines) if end < 0 else end]
+        start = lines.find(mark, start + 1)
 
 
 def conversation_bytes(messages: tuple[Message, ...]) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -14,24 +13,16 @@ from crewlet.base.errors import ConfigError, Problem
 from crewlet.cli import main
 from crewlet.node.coverage import Coverage, NodeAnswered
 from crewlet.node.fleet_tools import ToolFailure, ToolsView
-from tests.unit.api.small_node import IN_PLACE, TOKEN, SmallNode, config, serving
+from tests.unit.api.small_node import IN_PLACE, SmallNode
 
 pytestmark = pytest.mark.slow
 
 Said = pytest.CaptureFixture[str]
 
 
-@pytest.fixture
-def node(monkeypatch: pytest.MonkeyPatch) -> SmallNode:
-    monkeypatch.setenv("CREWLET_API_TOKEN", TOKEN)
-    return SmallNode()
-
-
-@pytest.fixture
-async def server(node: SmallNode, tmp_path: Path) -> AsyncIterator[ApiServer]:
+@pytest.fixture(autouse=True)
+def document(tmp_path: Path) -> None:
     (tmp_path / "company.yaml").write_text("name: Acme\n")
-    async with serving(node, config(tmp_path)) as server:
-        yield server
 
 
 async def apply(server: ApiServer, *argv: str) -> int:

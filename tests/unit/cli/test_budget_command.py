@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -13,24 +12,12 @@ from crewlet.api import ApiServer
 from crewlet.cli import main
 from crewlet.node.budget_views import budgets_view
 from crewlet.testing.ports import free_ports
-from tests.unit.api.small_node import NOW, TOKEN, SmallNode, config, serving
+from tests.unit.api.small_node import NOW, SmallNode
 from tests.unit.node.companies import acme
 
 pytestmark = pytest.mark.slow
 
 Said = pytest.CaptureFixture[str]
-
-
-@pytest.fixture
-def node(monkeypatch: pytest.MonkeyPatch) -> SmallNode:
-    monkeypatch.setenv("CREWLET_API_TOKEN", TOKEN)
-    return SmallNode()
-
-
-@pytest.fixture
-async def server(node: SmallNode, tmp_path: Path) -> AsyncIterator[ApiServer]:
-    async with serving(node, config(tmp_path)) as server:
-        yield server
 
 
 async def show(server: ApiServer, *argv: str) -> int:

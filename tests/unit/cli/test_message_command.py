@@ -4,32 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from crewlet.api import ApiServer
 from crewlet.cli import main
 from crewlet.node.coverage import Coverage, NodeAnswered
-from tests.unit.api.small_node import TOKEN, SmallNode, answered, config, serving
+from tests.unit.api.small_node import SmallNode, answered
 
 pytestmark = pytest.mark.slow
 
 Said = pytest.CaptureFixture[str]
-
-
-@pytest.fixture
-def node(monkeypatch: pytest.MonkeyPatch) -> SmallNode:
-    monkeypatch.setenv("CREWLET_API_TOKEN", TOKEN)
-    return SmallNode()
-
-
-@pytest.fixture
-async def server(node: SmallNode, tmp_path: Path) -> AsyncIterator[ApiServer]:
-    async with serving(node, config(tmp_path)) as server:
-        yield server
 
 
 async def message(server: ApiServer, *argv: str) -> int:

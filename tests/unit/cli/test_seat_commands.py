@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
 from crewlet.api import ApiServer
 from crewlet.cli import main
-from tests.unit.api.small_node import TOKEN, SmallNode, config, serving
+from tests.unit.api.small_node import SmallNode
 
 pytestmark = pytest.mark.slow
 
 Said = pytest.CaptureFixture[str]
-
-
-@pytest.fixture
-def company(monkeypatch: pytest.MonkeyPatch) -> SmallNode:
-    monkeypatch.setenv("CREWLET_API_TOKEN", TOKEN)
-    return SmallNode()
-
-
-@pytest.fixture
-async def server(company: SmallNode, tmp_path: Path) -> AsyncIterator[ApiServer]:
-    async with serving(company, config(tmp_path)) as server:
-        yield server
 
 
 async def crewlet(*argv: str) -> int:
@@ -70,11 +56,11 @@ async def test_a_resume_says_what_it_ended(server: ApiServer, capsys: Said) -> N
     assert second == "ceo was not paused"
 
 
-async def test_options_given_before_the_verb_stand(server: ApiServer, company: SmallNode, capsys: Said) -> None:
+async def test_options_given_before_the_verb_stand(server: ApiServer, node: SmallNode, capsys: Said) -> None:
     code = await crewlet("seats", "--url", server.url, "--json", "pause", "ceo")
 
     assert (code, json.loads(capsys.readouterr().out)["changed"]) == (0, True)
-    assert "ceo" in company.pauses.standing
+    assert "ceo" in node.pauses.standing
 
 
 async def test_a_seat_that_is_not_there_is_named_and_exits_with_1(server: ApiServer, capsys: Said) -> None:
@@ -84,9 +70,9 @@ async def test_a_seat_that_is_not_there_is_named_and_exits_with_1(server: ApiSer
 
 
 async def test_the_turn_that_a_seat_runs_is_listed_under_the_id_that_steering_takes(
-    server: ApiServer, company: SmallNode, capsys: Said
+    server: ApiServer, node: SmallNode, capsys: Said
 ) -> None:
-    company.turn_id = "turn-7"
+    node.turn_id = "turn-7"
 
     await crewlet("seats", "--url", server.url)
 
